@@ -1,0 +1,58 @@
+/* One event as a row of bytes: the form in which events are staged, travel
+ * through the journals and stay in memory until rollover. "Raw size" in limits and
+ * ratios means bytes of rows. The layout is specified in docs/format/row.md:
+ *
+ *   u32 size            of the whole row
+ *   u32 stream
+ *   i64 time_ns         LAHAR_TIME_OF_ARRIVAL is resolved by the reader
+ *   u16 value count
+ *   values              u16 field, u8 type (bit 7: null), then by type:
+ *     keyword text bytes  varint size, bytes
+ *     uuid                16 bytes
+ *     i64 u64 f64 time    8 bytes
+ *     bool                1 byte
+ *     list<uuid>          varint count, 16 bytes each
+ *     list<keyword>       varint count, (varint size, bytes) each
+ *     map                 varint count, (varint size, key, varint n, value) each:
+ *                         n = 0 null, else value size + 1
+ *   A null value has no bytes behind its type. */
+#ifndef LAHAR_EVENT_ROW_H
+#define LAHAR_EVENT_ROW_H
+
+#include "engine/event/schema.h"
+#include "io/base/arena.h"
+#include "io/base/buffer.h"
+#include "lahar/event.h"
+
+enum {
+    LAHAR_ROW_HEADER_SIZE = 18
+};
+
+/* Appends the event's row to buffer, which is unchanged on failure. Checks the
+ * event against its stream: LAHAR_INVALID for an unknown stream, a field it does
+ * not declare, a type that is not the field's, a field given twice;
+ * LAHAR_TOO_BIG above LAHAR_EVENT_SIZE_MAX. */
+lahar_status lahar_row_encode(struct lahar_buffer *buffer,
+                              const struct lahar_schema_catalog *catalog, const lahar_event *event,
+                              lahar_error *error);
+
+/* Size of the row at data, 0 when it is cut short or smaller than its header. */
+static inline uint32_t lahar_row_size(const uint8_t *data, size_t size)
+{
+    if (size < LAHAR_ROW_HEADER_SIZE) {
+        return 0;
+    }
+    const uint32_t row_size = lahar_load_u32(data);
+    return row_size < LAHAR_ROW_HEADER_SIZE || row_size > size ? 0 : row_size;
+}
+
+/* Fills event->stream, time_ns, values and value_count; strings point into the
+ * row, arrays are in the arena. Any bytes are safe: LAHAR_CORRUPT. The caller sets id,
+ * arrival_ns, is_durable, and resolves LAHAR_TIME_OF_ARRIVAL. */
+lahar_status lahar_row_decode(const uint8_t *row, size_t row_size, struct lahar_arena *arena,
+                              lahar_event *event_out, lahar_error *error);
+
+/* NULL when absent. */
+const lahar_value *lahar_event_find(const lahar_event *event, uint32_t field);
+
+#endif

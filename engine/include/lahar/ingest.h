@@ -1,0 +1,103 @@
+/* Text formats: bytes of files into events, and events back into bytes. */
+#ifndef LAHAR_INGEST_H
+#define LAHAR_INGEST_H
+
+#include "lahar/append.h"
+#include "lahar/event.h"
+#include "lahar/status.h"
+#include "lahar/store.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum lahar_format {
+    LAHAR_FORMAT_LINE = 1, /* LineAsString: the line into message */
+    LAHAR_FORMAT_JSON = 2, /* JSONEachRow */
+    LAHAR_FORMAT_CSV = 3,  /* CSVWithNames */
+    LAHAR_FORMAT_TSV = 4   /* TSVWithNames */
+} lahar_format;
+
+/* By the format's name as ClickHouse spells it ("JSONEachRow"), case
+ * ignored. LAHAR_UNSUPPORTED for names of formats that cannot be ingested. */
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_format_find(const char *name, lahar_format *format_out,
+                                                         lahar_error *error);
+LAHAR_API const char *lahar_format_name(lahar_format format);
+
+typedef struct lahar_ingest_options {
+    size_t struct_size;
+    uint32_t stream;
+    lahar_format format;
+    const char *filename;   /* for _filename and messages; may be NULL */
+    const char *time_field; /* the field (dots for nesting) that holds the event's time, or NULL */
+    bool keep_raw;          /* keep the record's bytes in _raw_record */
+    lahar_durability durability;
+    size_t batch_event_count; /* default 1,000 */
+    size_t batch_size_bytes;  /* default 1 MiB */
+    size_t record_size_max;   /* a longer record is an error; default 16 MiB */
+    /* Called for each record that cannot be parsed; message is one line. */
+    void (*on_error)(void *context, uint64_t line, uint64_t offset, const char *message);
+    void *on_error_context;
+} lahar_ingest_options;
+
+LAHAR_API void lahar_ingest_options_init(lahar_ingest_options *options);
+
+/* Feeds one file (or stream of bytes) into a store. One thread at a time. */
+typedef struct lahar_ingest lahar_ingest;
+
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_ingest_open(lahar_store *store,
+                                                         const lahar_ingest_options *options,
+                                                         lahar_ingest **ingest_out,
+                                                         lahar_error *error);
+
+/* Takes the next bytes; records may span calls. Appends full batches, so it
+ * blocks as lahar_batch_commit does. Records that cannot be parsed are reported,
+ * counted and passed over; the status is about the store. */
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_ingest_write(lahar_ingest *ingest, const void *data,
+                                                          size_t size, lahar_error *error);
+
+typedef struct lahar_ingest_result {
+    size_t struct_size;
+    uint64_t event_count;
+    uint64_t byte_count;
+    uint64_t error_count;
+    uint64_t first_id; /* 0 when there was no event */
+    uint64_t last_id;
+} lahar_ingest_result;
+
+/* The end of the file: an unterminated last record is taken, what is staged is
+ * appended. */
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_ingest_finish(lahar_ingest *ingest,
+                                                           lahar_ingest_result *result_out,
+                                                           lahar_error *error);
+LAHAR_API void lahar_ingest_close(lahar_ingest *ingest); /* NULL is allowed */
+
+/* --- back to bytes -------------------------------------------------------- */
+
+/* Turns events back into the file they came from: lines byte-exact, JSON and
+ * CSV value-exact, byte-exact where the record was kept. One thread at a time. */
+typedef struct lahar_export lahar_export;
+
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_export_open(lahar_store *store,
+                                                         lahar_export **export_out,
+                                                         lahar_error *error);
+
+/* The bytes of one event, a header record before it where a table begins;
+ * valid until the next call. */
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_export_raw(lahar_export *export_,
+                                                        const lahar_event *event,
+                                                        lahar_bytes *bytes_out, lahar_error *error);
+
+/* The event's fields as one JSON object in valid UTF-8 (bytes that are not
+ * become U+FFFD): the document it came from, or its declared fields with
+ * undeclared ones in "attributes". Valid until the next call. */
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_export_json(lahar_export *export_,
+                                                         const lahar_event *event,
+                                                         lahar_bytes *bytes_out,
+                                                         lahar_error *error);
+LAHAR_API void lahar_export_close(lahar_export *export_); /* NULL is allowed */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,102 @@
+/* Search. The query language is described in docs/query.md. */
+#ifndef LAHAR_QUERY_H
+#define LAHAR_QUERY_H
+
+#include "lahar/event.h"
+#include "lahar/read.h"
+#include "lahar/status.h"
+#include "lahar/store.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lahar_query lahar_query;
+
+typedef enum lahar_order {
+    LAHAR_ORDER_NEWEST = 0,       /* by id, descending ("-id") */
+    LAHAR_ORDER_OLDEST = 1,       /* by id ("id") */
+    LAHAR_ORDER_LATEST_TIME = 2,  /* by event time descending, ties by id descending ("-time") */
+    LAHAR_ORDER_EARLIEST_TIME = 3 /* by event time, ties by id ("time") */
+} lahar_order;
+
+typedef enum lahar_count {
+    LAHAR_COUNT_EXACT = 0,
+    LAHAR_COUNT_AT_LEAST = 1, /* stop counting at count_limit */
+    LAHAR_COUNT_NONE = 2,
+    LAHAR_COUNT_ONLY = 3 /* exact total, no events */
+} lahar_count;
+
+typedef struct lahar_query_options {
+    size_t struct_size;
+    uint32_t stream; /* LAHAR_ANY_STREAM: all */
+    int64_t from_ns; /* event time, inclusive; INT64_MIN: open */
+    int64_t to_ns;   /* exclusive; INT64_MAX: open */
+    uint64_t limit;  /* most events returned; 0: no limit */
+    lahar_order order;
+    lahar_count count;
+    uint64_t count_limit; /* for LAHAR_COUNT_AT_LEAST */
+    uint64_t deadline_ns; /* LAHAR_WAIT_FOREVER: none */
+    uint32_t threads;     /* 0: one a core */
+    const char *resume;   /* a string of lahar_query_resume_token to go on from, or NULL */
+} lahar_query_options;
+
+LAHAR_API void lahar_query_options_init(lahar_query_options *options);
+
+/* Parses, plans and starts a query over a snapshot taken now. expression is
+ * UTF-8, borrowed for the call; empty or "*" matches everything.
+ * LAHAR_INVALID: error.offset is the byte of the expression at fault. */
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_query_open(lahar_store *store, const char *expression,
+                                                        size_t expression_size,
+                                                        const lahar_query_options *options,
+                                                        lahar_query **query_out,
+                                                        lahar_error *error);
+
+/* The next matching event in order; see lahar_cursor_next for ownership.
+ * LAHAR_NOT_FOUND: no more. LAHAR_CORRUPT: a damaged block or shard, named in
+ * error, may have hidden events; further calls go on with the rest.
+ * LAHAR_TIMEOUT, LAHAR_CANCELLED. */
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_query_next(lahar_query *query,
+                                                        const lahar_event **event_out,
+                                                        lahar_error *error);
+
+typedef enum lahar_relation {
+    LAHAR_RELATION_EXACT = 0,    /* "=" */
+    LAHAR_RELATION_AT_LEAST = 1, /* ">=" */
+    LAHAR_RELATION_UNKNOWN = 2   /* not counted */
+} lahar_relation;
+
+typedef struct lahar_query_result {
+    size_t struct_size;
+    uint64_t total;
+    lahar_relation relation;
+    uint64_t snapshot_id;    /* events with ids below it were considered */
+    uint64_t scanned_events; /* looked at one by one */
+    uint64_t scanned_bytes;
+    uint32_t shards_total;
+    uint32_t shards_pruned;
+    uint32_t shards_failed;
+    bool is_partial; /* something could not be read: see shards_failed */
+} lahar_query_result;
+
+/* Counts to the end as far as the count mode asks; may block for that. */
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_query_result_get(lahar_query *query,
+                                                              lahar_query_result *result_out,
+                                                              lahar_error *error);
+
+/* A printable token that continues behind the last event returned; the total
+ * and the events do not shift by what is appended meanwhile. Owned by the
+ * query. */
+LAHAR_API const char *lahar_query_resume_token(lahar_query *query);
+
+/* One line a clause: how it is answered. Owned by the query; text ends with a
+ * newline. */
+LAHAR_API const char *lahar_query_explain(lahar_query *query);
+
+LAHAR_API void lahar_query_cancel(lahar_query *query); /* any thread */
+LAHAR_API void lahar_query_close(lahar_query *query);  /* NULL is allowed */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

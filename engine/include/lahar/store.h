@@ -1,0 +1,245 @@
+/* Opening and closing a store, its streams, durability and statistics. */
+#ifndef LAHAR_STORE_H
+#define LAHAR_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lahar/event.h"
+#include "lahar/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lahar_store lahar_store;
+
+/* A deadline is a duration in nanoseconds counted from the call; these two
+ * are its ends. */
+#define LAHAR_NO_WAIT      UINT64_C(0)
+#define LAHAR_WAIT_FOREVER UINT64_MAX
+
+/* When an appended event is safe against power loss. */
+typedef enum lahar_durability {
+    LAHAR_DURABILITY_STORE = 0,    /* in an append: as the store is set */
+    LAHAR_DURABILITY_NONE = 1,     /* written at once, synced within a second, never waited for */
+    LAHAR_DURABILITY_INTERVAL = 2, /* synced at most every sync_interval_ms */
+    LAHAR_DURABILITY_COMMIT = 3 /* append returns once it and all below it is on stable storage */
+} lahar_durability;
+
+typedef enum lahar_backend {
+    LAHAR_BACKEND_AUTO = 0,  /* io_uring where the kernel grants it, else pwrite */
+    LAHAR_BACKEND_URING = 1, /* refuse to open without io_uring */
+    LAHAR_BACKEND_PWRITE = 2
+} lahar_backend;
+
+typedef enum lahar_log_level {
+    LAHAR_LOG_ERROR = 0,
+    LAHAR_LOG_WARNING = 1,
+    LAHAR_LOG_INFO = 2,
+    LAHAR_LOG_DEBUG = 3
+} lahar_log_level;
+
+/* Called from any thread of the library, never with a lock of the library
+ * held; must not call back into the store. message is one line, valid during
+ * the call. */
+typedef void (*lahar_log_callback)(void *context, lahar_log_level level, const char *message);
+
+/* Replaces malloc for the library's own memory. All three are required;
+ * called from any thread. Memory is aligned as by malloc. */
+typedef struct lahar_allocator {
+    void *(*allocate)(void *context, size_t size);
+    void *(*resize)(void *context, void *memory, size_t size); /* memory may be NULL */
+    void (*release)(void *context, void *memory);              /* memory may be NULL */
+    void *context;
+} lahar_allocator;
+
+/* Fill with lahar_options_init, then change single fields. 0 means the
+ * default in every size, count and time. */
+typedef struct lahar_options {
+    size_t struct_size; /* sizeof(lahar_options) as the caller was compiled */
+    bool read_only;     /* never writes; sees the files as they stand at opening */
+    bool must_exist;    /* do not create a store in an absent or empty directory */
+    lahar_backend backend;
+    lahar_durability durability; /* default INTERVAL */
+    uint32_t sync_interval_ms;   /* default 100; 1 .. 60,000 */
+    uint64_t memory_limit_bytes; /* default 1 GiB, at most 3/4 of the cgroup's limit; >= 32 MiB */
+    uint64_t group_size_bytes;   /* roll over at this many bytes of events; default 64 MiB */
+    uint64_t group_event_count;  /* ... or events; default 2,000,000 */
+    uint32_t group_age_ms;       /* ... or age once it holds 16 MiB; default 30,000 */
+    uint32_t group_age_max_ms;   /* ... or this age with anything in it; default 3,600,000 */
+    uint32_t compression_level;  /* 1 .. 12 of libdeflate; default 1 */
+    bool no_compression;         /* store blocks as they are */
+    uint32_t journal_count;      /* most journals in use, 1 .. 16; default 16 */
+    lahar_log_callback log;      /* NULL: silent */
+    void *log_context;
+    const lahar_allocator *allocator; /* NULL: malloc; copied at opening */
+} lahar_options;
+
+LAHAR_API void lahar_options_init(lahar_options *options);
+
+/* Opens the store in directory, creating it (not its parents) unless
+ * must_exist or read_only. Recovers what a crash left; returns when appends
+ * are accepted and everything found is visible. options may be NULL for the
+ * defaults. Waits up to deadline_ns for the lock of an owner that is still
+ * going away. Threads: any; two stores in one process are independent. Starts
+ * the library's threads. After fork the child may only call lahar_store_close.
+ * LAHAR_LOCKED: another writer; LAHAR_NOT_A_STORE; LAHAR_UNSUPPORTED: newer
+ * format; LAHAR_CORRUPT: the manifest or a journal is damaged in the middle;
+ * LAHAR_NOT_FOUND: nothing there with must_exist or read_only; LAHAR_IO;
+ * LAHAR_NO_SPACE; LAHAR_NO_MEMORY; LAHAR_INVALID. */
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_store_open(const char *directory,
+                                                        const lahar_options *options,
+                                                        uint64_t deadline_ns,
+                                                        lahar_store **store_out,
+                                                        lahar_error *error);
+
+/* Makes everything appended durable, stops the threads and frees the store.
+ * The caller must have stopped using the store, its batches and its cursors.
+ * NULL is allowed. On LAHAR_TIMEOUT the store is still open and the call may be
+ * repeated; on any other status it is gone. A store that was poisoned returns
+ * LAHAR_POISONED with the first error. Blocks. */
+LAHAR_API lahar_status lahar_store_close(lahar_store *store, uint64_t deadline_ns,
+                                         lahar_error *error);
+
+/* --- streams ------------------------------------------------------------ */
+
+typedef struct lahar_field_spec {
+    const char *name; /* UTF-8, terminated, 1 .. LAHAR_NAME_SIZE_MAX bytes */
+    lahar_type type;
+    bool not_indexed; /* stored, found only by scanning */
+} lahar_field_spec;
+
+/* Which built-in fields a stream starts with. */
+typedef enum lahar_schema {
+    LAHAR_SCHEMA_LOG = 1,       /* level, message, attributes, _filename, ... */
+    LAHAR_SCHEMA_PROVENANCE = 2 /* NiFi's provenance record */
+} lahar_schema;
+
+typedef struct lahar_stream_spec {
+    size_t struct_size;
+    const char *name; /* letters, digits, '_', '-', '.'; not starting with '.' or '-' */
+    lahar_schema schema;
+    const lahar_field_spec *fields; /* in addition to the schema's; may be NULL */
+    size_t field_count;
+} lahar_stream_spec;
+
+/* Creates a stream; durable when it returns. stream_out may be NULL.
+ * LAHAR_EXISTS (stream_out is set), LAHAR_INVALID, LAHAR_READ_ONLY,
+ * LAHAR_POISONED, LAHAR_IO, LAHAR_NO_SPACE. Threads: any. Blocks on a sync. */
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_stream_create(lahar_store *store,
+                                                           const lahar_stream_spec *spec,
+                                                           uint32_t *stream_out,
+                                                           lahar_error *error);
+
+/* LAHAR_NOT_FOUND when there is none of that name. Any thread, no blocking. */
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_stream_find(lahar_store *store, const char *name,
+                                                         uint32_t *stream_out, lahar_error *error);
+
+typedef struct lahar_field_info {
+    const char *name; /* valid while the store is open */
+    uint32_t field;
+    lahar_type type;
+    bool not_indexed;
+    bool is_hidden; /* kept for exact export only */
+} lahar_field_info;
+
+typedef struct lahar_stream_info {
+    const char *name; /* valid while the store is open */
+    uint32_t stream;
+    lahar_schema schema;
+    size_t field_count;
+    uint64_t event_count; /* visible events */
+    uint64_t first_id;    /* of the oldest event held; 0 when there is none */
+    uint64_t last_id;
+} lahar_stream_info;
+
+/* Streams are numbered from 0 in order of creation. LAHAR_NOT_FOUND beyond the
+ * last. Any thread; stream_info may wait for a lock held for microseconds. */
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_stream_info_get(lahar_store *store, uint32_t stream,
+                                                             lahar_stream_info *info_out,
+                                                             lahar_error *error);
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_stream_field(lahar_store *store, uint32_t stream,
+                                                          size_t index, lahar_field_info *info_out,
+                                                          lahar_error *error);
+
+/* The id of a declared field's name; field names are shared by all streams.
+ * LAHAR_NOT_FOUND when no stream declares it. Any thread, no blocking. */
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_field_id(lahar_store *store, const char *name,
+                                                      uint32_t *field_out, lahar_error *error);
+/* NULL when field is unknown; valid while the store is open. */
+LAHAR_API const char *lahar_field_name(lahar_store *store, uint32_t field);
+LAHAR_API const char *lahar_stream_name(lahar_store *store, uint32_t stream);
+
+/* --- durability ---------------------------------------------------------- */
+
+/* Every event with an id below this is on stable storage. Any thread. */
+LAHAR_API uint64_t lahar_durable_id(lahar_store *store);
+
+/* Waits until lahar_durable_id(store) > id. LAHAR_TIMEOUT, LAHAR_POISONED,
+ * LAHAR_NO_SPACE (the event may still become durable), LAHAR_CLOSED. */
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_durable_wait(lahar_store *store, uint64_t id,
+                                                          uint64_t deadline_ns, lahar_error *error);
+
+/* Called once from a thread of the library, when every event up to id is
+ * durable (LAHAR_OK) or can no longer become so (LAHAR_POISONED, LAHAR_CLOSED).
+ * Must not block; may append without waiting. */
+typedef void (*lahar_durable_callback)(void *context, uint64_t id, lahar_status status);
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_durable_notify(lahar_store *store, uint64_t id,
+                                                            lahar_durable_callback callback,
+                                                            void *context, lahar_error *error);
+
+/* Makes all that was appended before the call durable. Blocks. */
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_sync(lahar_store *store, uint64_t deadline_ns,
+                                                  lahar_error *error);
+
+/* Turns the open group into event files and index shards now and waits for
+ * it. Blocks; not needed in normal use. */
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_rollover(lahar_store *store, uint64_t deadline_ns,
+                                                      lahar_error *error);
+
+/* --- statistics ---------------------------------------------------------- */
+
+typedef struct lahar_stat {
+    size_t struct_size; /* set by the caller */
+    uint64_t next_id;
+    uint64_t durable_id;
+    uint64_t rolled_id;       /* every event below it is in an event file */
+    uint64_t event_count;     /* visible */
+    uint64_t appended_events; /* since opening */
+    uint64_t appended_bytes;  /* encoded, since opening */
+    uint64_t resident_bytes;  /* events held in memory before rollover */
+    uint64_t memory_limit_bytes;
+    uint64_t journal_bytes; /* on disk, preallocated space included */
+    uint64_t event_file_bytes;
+    uint64_t event_raw_bytes; /* encoded size of what the event files hold */
+    uint64_t index_bytes;
+    uint32_t event_file_count;
+    uint32_t stream_count;
+    uint32_t journals_active;
+    uint64_t journal_writes;
+    uint64_t journal_write_bytes;
+    uint64_t journal_syncs;
+    uint64_t io_submits; /* io_uring_enter or pwrite calls of the writers */
+    uint64_t writer_wakes;
+    uint64_t rollovers;
+    uint64_t rollover_failures;
+    uint64_t cache_hits;
+    uint64_t cache_misses;
+    uint64_t recovered_events; /* found in journals at opening */
+    uint64_t corrupt_blocks;   /* met since opening */
+    char backend[32];          /* "io_uring", "pwrite", ... */
+    char backend_reason[128];  /* flags in use, or why a better backend is not */
+    char sync_mode[32];        /* "dsync", "fdatasync" */
+    lahar_status poisoned;     /* LAHAR_OK, or why writes are refused */
+} lahar_stat;
+
+/* A consistent enough picture for people; single numbers are exact. Any thread. */
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_stat_get(lahar_store *store, lahar_stat *stat_out,
+                                                      lahar_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

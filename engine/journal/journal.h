@@ -1,0 +1,172 @@
+/* The write path up to stable storage: claim, copy, publish, write, sync.
+ *
+ * Producers copy staged batches into the memory image of one of 16 journals;
+ * writers put the image into the journal's files as it is, so an event is copied
+ * once. The same image is what reads see until rollover. Batches are
+ * ordered by id across journals by a link buffer; two prefixes of it are known:
+ * published (every batch below is complete in memory) and durable (every batch
+ * below is on stable storage). Layout: docs/format/journal.md; protocol:
+ * docs/architecture.md. */
+#ifndef LAHAR_JOURNAL_JOURNAL_H
+#define LAHAR_JOURNAL_JOURNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/store/snapshot.h"
+#include "io/io.h"
+#include "lahar/append.h"
+#include "lahar/store.h"
+
+enum {
+    LAHAR_JOURNAL_COUNT = 16
+};
+
+struct lahar_journals; /* the journal set of an open store */
+
+struct lahar_journals_options {
+    struct lahar_io *io;
+    const char *directory; /* copied; exists */
+    const lahar_allocator *allocator;
+    lahar_log_callback log;
+    void *log_context;
+    uint64_t store_id;      /* seeds checksums: another store's journal never passes */
+    uint64_t session;       /* seeds checksums; rises with every opening for writing */
+    uint64_t next_id;       /* first id of this session */
+    uint32_t journal_count; /* 1 .. 16 */
+    uint64_t memory_bytes;  /* image memory, all journals together */
+    lahar_durability durability;
+    uint32_t sync_interval_ms;
+    bool start_threads; /* false: the caller drives lahar_journals_step */
+};
+
+/* --- recovery ------------------------------------------------------------------ */
+
+/* Batches found in the journal files at opening, in id order, without holes
+ * inside a session; memory and pieces are owned by the recovery. */
+struct lahar_journal_recovery {
+    struct lahar_resident_batch *batches;
+    size_t batch_count;
+    uint64_t event_count;
+    uint64_t bytes;
+    uint64_t end_id;          /* one above the last recovered event; 0 when there is none */
+    uint64_t dropped_batches; /* valid batches behind the first hole of their session */
+    /* (source, key, value) records of the batches, in id order */
+    const struct lahar_journal_offset *offsets;
+    size_t offset_count;
+    void *memory; /* what the above point into */
+};
+
+struct lahar_journal_offset {
+    uint64_t id; /* of the batch */
+    lahar_bytes source;
+    lahar_bytes key;
+    lahar_bytes value;
+};
+
+/* A session as the manifest knows it: ids [first_id, end_id); end_id 0: the last one,
+ * which was not closed by a later opening. */
+struct lahar_journal_session {
+    uint64_t session;
+    uint64_t first_id;
+    uint64_t end_id;
+};
+
+/* Reads every journal file; keeps batches with ids >= rolled_id that belong to a known session,
+ * sorts them by id and cuts each session at its first hole (or at its end_id).
+ * Unless read_only, syncs the files first, so that what is shown is durable.
+ * LAHAR_CORRUPT when damage lies in the middle of what was durable. */
+lahar_status lahar_journal_recover(struct lahar_io *io, const char *directory, uint64_t store_id,
+                                   const struct lahar_journal_session *sessions,
+                                   size_t session_count, uint64_t rolled_id, bool read_only,
+                                   const lahar_allocator *allocator,
+                                   struct lahar_journal_recovery *recovery_out, lahar_error *error);
+void lahar_journal_recovery_deinit(struct lahar_journal_recovery *recovery,
+                                   const lahar_allocator *allocator);
+
+/* --- life ------------------------------------------------------------------------ */
+
+/* Takes over the recovered batches (recovery is emptied, its memory owned by the
+ * journals from here on): they are resident and durable. Existing journal files
+ * are kept until lahar_journals_forget passes them. */
+lahar_status lahar_journals_open(const struct lahar_journals_options *options,
+                                 struct lahar_journal_recovery *recovery,
+                                 struct lahar_journals **journals_out, lahar_error *error);
+/* Writes and syncs everything published, then stops. After a poisoning: stops. */
+lahar_status lahar_journals_stop(struct lahar_journals *journals, uint64_t deadline_ns,
+                                 lahar_error *error);
+void lahar_journals_destroy(struct lahar_journals *journals);
+
+/* One non-blocking step of the writer of journal number journal: drains, submits, reaps.
+ * Returns whether it did anything. Only with start_threads false. */
+bool lahar_journals_step(struct lahar_journals *journals, uint32_t journal);
+
+/* --- appending --------------------------------------------------------------------- */
+
+/* rows: event_count rows; offsets: the encoded offset records (docs/format/journal.md).
+ * Claims ids, copies, publishes; waits for memory up to deadline_ns and, under
+ * COMMIT, for stable storage. ceiling: ids at or above lahar_journals_ceiling must
+ * not be handed out; the caller raises it in time. */
+lahar_status lahar_journals_append(struct lahar_journals *journals, const void *rows,
+                                   size_t rows_size, uint32_t event_count, const void *offsets,
+                                   size_t offsets_size, lahar_durability durability,
+                                   uint64_t deadline_ns, uint64_t *first_id_out,
+                                   lahar_error *error);
+uint64_t lahar_journals_next_id(const struct lahar_journals *journals);
+uint64_t lahar_journals_durable_id(const struct lahar_journals *journals);
+/* Ids below this may be handed out; appends wait when they reach it. */
+void lahar_journals_set_ceiling(struct lahar_journals *journals, uint64_t ceiling);
+lahar_status lahar_journals_wait(struct lahar_journals *journals, uint64_t id, uint64_t deadline_ns,
+                                 lahar_error *error);
+lahar_status lahar_journals_notify(struct lahar_journals *journals, uint64_t id,
+                                   lahar_durable_callback callback, void *context,
+                                   lahar_error *error);
+/* The first error that made writing impossible; later calls keep the first. */
+void lahar_journals_poison(struct lahar_journals *journals, const lahar_error *error);
+lahar_status lahar_journals_health(struct lahar_journals *journals, lahar_error *error);
+
+/* --- reading and forgetting ------------------------------------------------------------ */
+
+/* The resident batches with ids below next_id at the call, pinned. Waits up to
+ * wait_ns for batches that are being published: LAHAR_BUSY. */
+struct lahar_resident_view {
+    const struct lahar_resident_batch *batches;
+    size_t batch_count;
+    uint64_t end_id;
+    void *pin;
+};
+lahar_status lahar_journals_view(struct lahar_journals *journals, uint64_t wait_ns,
+                                 struct lahar_resident_view *view_out, lahar_error *error);
+void lahar_journals_unview(struct lahar_journals *journals, struct lahar_resident_view *view);
+
+/* Offset records of batches in [from_id, to_id), in id order, for the manifest. */
+lahar_status lahar_journals_offsets(
+    struct lahar_journals *journals, uint64_t from_id, uint64_t to_id,
+    lahar_status (*visit)(void *context, const struct lahar_journal_offset *offset), void *context,
+    lahar_error *error);
+
+/* Events below rolled_id are in event files and named by the manifest: frees their
+ * memory (once unpinned) and recycles journal files that hold nothing newer. */
+void lahar_journals_forget(struct lahar_journals *journals, uint64_t rolled_id);
+
+struct lahar_journals_stat {
+    uint64_t next_id;
+    uint64_t published_id;
+    uint64_t durable_id;
+    uint64_t resident_bytes;
+    uint64_t resident_events;
+    uint64_t oldest_arrival_ns; /* of the oldest resident batch; 0: none */
+    uint64_t file_bytes;
+    uint64_t appended_events;
+    uint64_t appended_bytes;
+    uint64_t writes;
+    uint64_t write_bytes;
+    uint64_t syncs;
+    uint64_t submits;
+    uint64_t wakes;
+    uint32_t active;
+    char sync_mode[32];
+};
+void lahar_journals_stat_get(struct lahar_journals *journals, struct lahar_journals_stat *stat_out);
+
+#endif

@@ -1,0 +1,54 @@
+/* What one read sees: the events below end_id as they stood when it was taken.
+ * Holds references to memory and files until released, whatever rollover, merge
+ * and retention do meanwhile. */
+#ifndef LAHAR_STORE_SNAPSHOT_H
+#define LAHAR_STORE_SNAPSHOT_H
+
+#include <stdint.h>
+
+#include "engine/segment/segment.h"
+#include "index/shard.h"
+#include "lahar/store.h"
+
+struct lahar_snapshot;
+
+/* A published batch in memory. Rows follow one another at rows. */
+struct lahar_resident_batch {
+    uint64_t first_id;
+    uint32_t event_count;
+    uint32_t rows_size; /* bytes */
+    const uint8_t *rows;
+    int64_t arrival_ns; /* running maximum in id order */
+};
+
+/* An event file with its shard. */
+struct lahar_snapshot_segment {
+    struct lahar_segment *segment;
+    struct lahar_shard *shard; /* NULL: damaged or missing, the file is scanned */
+};
+
+/* LAHAR_BUSY when events below the end stay unpublished beyond 1 s. */
+lahar_status lahar_snapshot_take(lahar_store *store, struct lahar_snapshot **snapshot_out,
+                                 lahar_error *error);
+void lahar_snapshot_release(struct lahar_snapshot *snapshot); /* NULL is allowed */
+
+/* Every visible event has an id below this. */
+uint64_t lahar_snapshot_end(const struct lahar_snapshot *snapshot);
+uint64_t lahar_snapshot_durable(const struct lahar_snapshot *snapshot);
+/* Files in order of first id; their id ranges may interleave between streams,
+ * and lie below every resident batch. */
+size_t lahar_snapshot_segment_count(const struct lahar_snapshot *snapshot);
+const struct lahar_snapshot_segment *lahar_snapshot_segment(const struct lahar_snapshot *snapshot,
+                                                            size_t index);
+/* Batches in order of id. */
+size_t lahar_snapshot_batch_count(const struct lahar_snapshot *snapshot);
+const struct lahar_resident_batch *lahar_snapshot_batch(const struct lahar_snapshot *snapshot,
+                                                        size_t index);
+/* The first batch whose last id is >= id; batch_count when there is none. */
+size_t lahar_snapshot_find_batch(const struct lahar_snapshot *snapshot, uint64_t id);
+
+const struct lahar_schema_catalog *lahar_store_catalog(const lahar_store *store);
+const lahar_allocator *lahar_store_allocator(const lahar_store *store);
+struct lahar_io *lahar_store_io(const lahar_store *store);
+
+#endif

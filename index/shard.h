@@ -1,0 +1,139 @@
+/* Index shards: an immutable inverted index over up to 2^28 documents of one
+ * stream. Bytes in, bytes out: shards are built into a buffer and read through
+ * a function that fetches ranges. Layout: docs/format/shard.md.
+ *
+ * Fields are named by strings inside a shard. An attribute is the field
+ * "attr.<key>", a previous one "prev.<key>". */
+#ifndef LAHAR_INDEX_SHARD_H
+#define LAHAR_INDEX_SHARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "index/docset.h"
+#include "io/base/buffer.h"
+#include "lahar/event.h"
+
+enum {
+    LAHAR_SHARD_DOCUMENTS_MAX = 1 << 28
+};
+
+/* How a field is indexed. Stored: values are pinned. */
+enum lahar_field_class {
+    LAHAR_CLASS_KEYWORD = 1, /* whole values: folded form is the key, exact form kept */
+    LAHAR_CLASS_TEXT = 2,    /* folded tokens */
+    LAHAR_CLASS_UUID = 3,
+    LAHAR_CLASS_NUMBER = 4 /* 64-bit integers, floats, times, booleans: one column */
+};
+
+/* Order-preserving mapping of numbers to u64, so that one column type serves all. */
+uint64_t lahar_number_from_i64(int64_t v);
+uint64_t lahar_number_from_u64(uint64_t v);
+uint64_t lahar_number_from_f64(double v); /* -0.0 as 0.0; NaN above everything */
+
+/* --- building ---------------------------------------------------------------- */
+
+struct lahar_shard_builder;
+
+lahar_status lahar_shard_builder_create(const lahar_allocator *allocator,
+                                        struct lahar_shard_builder **builder_out,
+                                        lahar_error *error);
+void lahar_shard_builder_destroy(struct lahar_shard_builder *builder);
+
+/* The number of a field in this shard, added on first use. The same name may
+ * be used with several classes (an attribute that is once text and once a number). */
+lahar_status lahar_shard_builder_field(struct lahar_shard_builder *builder, const void *name,
+                                       size_t name_size, enum lahar_field_class field_class,
+                                       uint32_t *field_out, lahar_error *error);
+
+/* Begins the next document; ordinals count from 0, ids rise. */
+lahar_status lahar_shard_builder_document(struct lahar_shard_builder *builder, uint64_t id,
+                                          int64_t time_ns, lahar_error *error);
+
+/* Add to the current document; the same term twice counts once. Values of any
+ * length are found: beyond 255 bytes a term is cut and marked, and lookups
+ * report inexact matches (see lahar_shard_match). */
+lahar_status lahar_shard_builder_keyword(struct lahar_shard_builder *builder, uint32_t field,
+                                         const void *value, size_t size, lahar_error *error);
+lahar_status lahar_shard_builder_text(struct lahar_shard_builder *builder, uint32_t field,
+                                      const void *text, size_t size, lahar_error *error);
+lahar_status lahar_shard_builder_uuid(struct lahar_shard_builder *builder, uint32_t field,
+                                      const lahar_uuid *uuid, lahar_error *error);
+lahar_status lahar_shard_builder_number(struct lahar_shard_builder *builder, uint32_t field,
+                                        uint64_t number, lahar_error *error);
+/* The field has a value (even an empty one) in the current document. Implied by
+ * the calls above. */
+lahar_status lahar_shard_builder_present(struct lahar_shard_builder *builder, uint32_t field,
+                                         lahar_error *error);
+
+/* Appends the finished shard to out and empties the builder for the next. */
+lahar_status lahar_shard_builder_finish(struct lahar_shard_builder *builder,
+                                        struct lahar_buffer *out, lahar_error *error);
+
+/* --- reading ------------------------------------------------------------------ */
+
+/* Fetches size bytes at offset of the shard into data. Any thread. */
+struct lahar_shard_source {
+    lahar_status (*fetch)(void *context, uint64_t offset, void *data, size_t size,
+                          lahar_error *error);
+    void *context;
+    uint64_t size; /* bytes of the whole shard */
+};
+
+struct lahar_shard; /* open shard; immutable; thread-safe */
+
+lahar_status lahar_shard_open(const struct lahar_shard_source *source,
+                              const lahar_allocator *allocator, struct lahar_shard **shard_out,
+                              lahar_error *error);
+void lahar_shard_close(struct lahar_shard *shard); /* NULL is allowed */
+
+uint32_t lahar_shard_document_count(const struct lahar_shard *shard);
+/* The event id of an ordinal, and the first ordinal whose id is >= id. */
+uint64_t lahar_shard_id(const struct lahar_shard *shard, uint32_t ordinal);
+uint32_t lahar_shard_ordinal(const struct lahar_shard *shard, uint64_t id);
+void lahar_shard_time_range(const struct lahar_shard *shard, int64_t *min_ns, int64_t *max_ns);
+uint32_t lahar_shard_field_count(const struct lahar_shard *shard);
+/* Name and class of a field; the name lives as long as the shard. */
+lahar_bytes lahar_shard_field(const struct lahar_shard *shard, uint32_t field,
+                              enum lahar_field_class *class_out);
+/* False when the shard has no such field. */
+bool lahar_shard_find_field(const struct lahar_shard *shard, const void *name, size_t name_size,
+                            enum lahar_field_class field_class, uint32_t *field_out);
+
+/* All lookups OR their documents into set. *exact_out is cleared (never set) when a
+ * document in the set might not match (long terms were cut), so that the caller
+ * verifies on the event. LAHAR_CORRUPT when a section fails its checksum. */
+lahar_status lahar_shard_keyword(struct lahar_shard *shard, uint32_t field, const void *value,
+                                 size_t size, bool ignore_case, struct lahar_docset *set,
+                                 bool *exact_out, lahar_error *error);
+/* token: folded. */
+lahar_status lahar_shard_token(struct lahar_shard *shard, uint32_t field, const void *token,
+                               size_t size, struct lahar_docset *set, bool *exact_out,
+                               lahar_error *error);
+lahar_status lahar_shard_uuid(struct lahar_shard *shard, uint32_t field, const lahar_uuid *uuid,
+                              struct lahar_docset *set, lahar_error *error);
+/* Numbers in [low, high], both inclusive. */
+lahar_status lahar_shard_number(struct lahar_shard *shard, uint32_t field, uint64_t low,
+                                uint64_t high, struct lahar_docset *set, lahar_error *error);
+/* Event times in [from_ns, to_ns). */
+lahar_status lahar_shard_time(struct lahar_shard *shard, int64_t from_ns, int64_t to_ns,
+                              struct lahar_docset *set, lahar_error *error);
+lahar_status lahar_shard_present(struct lahar_shard *shard, uint32_t field,
+                                 struct lahar_docset *set, lahar_error *error);
+
+/* Visits the distinct terms of a KEYWORD (exact form) or TEXT (folded token) field; ORs the
+ * documents of those for which accept returns true. is_cut: the term stands for longer values that
+ * begin with it: accept must then return true if any such value could match. */
+typedef bool (*lahar_term_filter)(void *context, const uint8_t *term, size_t size, bool is_cut);
+lahar_status lahar_shard_terms(struct lahar_shard *shard, uint32_t field, lahar_term_filter accept,
+                               void *context, struct lahar_docset *set, bool *exact_out,
+                               lahar_error *error);
+
+/* How many documents hold the term, from the dictionary alone. */
+lahar_status lahar_shard_token_count(struct lahar_shard *shard, uint32_t field, const void *token,
+                                     size_t size, uint64_t *count_out, lahar_error *error);
+
+/* Reads and checks every section. */
+lahar_status lahar_shard_verify(struct lahar_shard *shard, lahar_error *error);
+
+#endif
