@@ -103,15 +103,16 @@ bool lahar_journals_step(struct lahar_journals *journals, uint32_t journal);
 
 /* --- appending --------------------------------------------------------------------- */
 
-/* rows: event_count rows; offsets: the encoded offset records (docs/format/journal.md).
- * Claims ids, copies, publishes; waits for memory up to deadline_ns and, under
- * COMMIT, for stable storage. ceiling: ids at or above lahar_journals_ceiling must
- * not be handed out; the caller raises it in time. */
-lahar_status lahar_journals_append(struct lahar_journals *journals, const void *rows,
-                                   size_t rows_size, uint32_t event_count, const void *offsets,
-                                   size_t offsets_size, lahar_durability durability,
-                                   uint64_t deadline_ns, uint64_t *first_id_out,
-                                   lahar_error *error);
+/* producer: a number that spreads producers over the active journals, the same for every
+ * batch of one lahar_batch. rows: event_count rows; offsets: the encoded offset records
+ * (docs/format/journal.md). Claims ids, copies, publishes; waits for memory up to deadline_ns and,
+ * under COMMIT, for stable storage. ceiling: ids at or above lahar_journals_ceiling must not be
+ * handed out; the caller raises it in time. */
+lahar_status lahar_journals_append(struct lahar_journals *journals, uint32_t producer,
+                                   const void *rows, size_t rows_size, uint32_t event_count,
+                                   const void *offsets, size_t offsets_size,
+                                   lahar_durability durability, uint64_t deadline_ns,
+                                   uint64_t *first_id_out, lahar_error *error);
 uint64_t lahar_journals_next_id(const struct lahar_journals *journals);
 uint64_t lahar_journals_durable_id(const struct lahar_journals *journals);
 /* Ids below this may be handed out; appends wait when they reach it. */
