@@ -7,7 +7,8 @@
 #include "io/base/allocator.h"
 
 struct lahar_arena {
-    struct lahar_arena_chunk *chunks; /* newest first */
+    struct lahar_arena_chunk *chunks; /* in use; the first is the one being filled */
+    struct lahar_arena_chunk *spare;  /* empty, kept by reset */
     size_t chunk_size;
     size_t used_bytes; /* handed out since the last reset */
     const lahar_allocator *allocator;

@@ -9,4 +9,7 @@
 /* Goes on from crc (0 to begin), so that pieces can be summed in turn. */
 uint32_t lahar_crc32c(uint32_t crc, const void *data, size_t size);
 
+/* The same by table, for processors without the instruction. */
+uint32_t lahar_crc32c_portable(uint32_t crc, const void *data, size_t size);
+
 #endif
