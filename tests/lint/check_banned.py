@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+"""Calls that a library inside somebody's process must not make, and ones that hide errors."""
+import re
+
+import tree
+
+# A good guest prints nothing, ends nothing, and depends on no global state.
+IN_LIBRARY = ("printf fprintf vprintf vfprintf puts fputs putchar perror abort exit _exit quick_exit "
+              "signal sigaction system popen setlocale localtime gmtime ctime asctime strtok strerror "
+              "rand srand random drand48 getenv setenv alloca sleep").split()
+# Wrong everywhere: no bound, or errors cannot be seen.
+EVERYWHERE = "gets strcpy strcat sprintf vsprintf atoi atol atoll atof strtok alloca tmpnam".split()
+# (file, call): why it is right there.
+EXCEPTIONS = {
+    ("io/base/error.c", "abort"): "LAHAR_ASSERT: a broken invariant must not go on to write",
+    ("io/base/error.h", "abort"): "LAHAR_ASSERT: a broken invariant must not go on to write",
+}
+
+
+def pattern(names):
+    return re.compile(r"(?<![\w.>])(" + "|".join(map(re.escape, names)) + r")\s*\(")
+
+
+library_pattern = pattern(IN_LIBRARY + EVERYWHERE)
+other_pattern = pattern(EVERYWHERE)
+complaints = []
+sources = tree.files(".c", ".h")
+for source in sources:
+    calls = library_pattern if source.startswith(tree.LIBRARY) else other_pattern
+    for number, line in tree.without_comments(source):
+        for match in calls.finditer(line):
+            if (source, match.group(1)) not in EXCEPTIONS:
+                complaints.append(f"{source}:{number}: {match.group(1)}() is banned here")
+tree.finish(complaints, len(sources), "files")

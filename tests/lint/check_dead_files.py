@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""Every source, test and man page is named by a build file of its folder or one above."""
+import os
+
+import tree
+
+# Read by a program that takes the whole folder.
+TAKEN_AS_FOLDER = ("tests/package/", "tests/golden/", "bench/peers/")
+
+
+def build_text(directory):
+    text = ""
+    while True:
+        for name in ("CMakeLists.txt",):
+            path = os.path.join(tree.ROOT, directory, name)
+            if os.path.exists(path):
+                with open(path, encoding="utf-8") as file:
+                    text += file.read()
+        if directory == "":
+            return text
+        directory = os.path.dirname(directory)
+
+
+complaints = []
+sources = tree.files(".c", ".sh", ".1")
+for source in sources:
+    if source.startswith(TAKEN_AS_FOLDER):
+        continue
+    words = build_text(os.path.dirname(source)).replace("(", " ").replace(")", " ").split()
+    name = os.path.basename(source)
+    if not any(word.strip('"') == name or word.strip('"').endswith("/" + name) for word in words):
+        complaints.append(f"{source}: no CMakeLists.txt names it")
+for header in tree.files(".h"):
+    if header.startswith(("engine/include/",) + TAKEN_AS_FOLDER):
+        continue
+    tail = os.path.basename(header)
+    if not any(tail in line for source in tree.files(".c", ".h") if source != header
+               for _, line in tree.lines(source) if "#include" in line):
+        complaints.append(f"{header}: nothing includes it")
+tree.finish(complaints, len(sources), "files")
