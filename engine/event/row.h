@@ -15,7 +15,8 @@
  *     list<keyword>       varint count, (varint size, bytes) each
  *     map                 varint count, (varint size, key, varint n, value) each:
  *                         n = 0 null, else value size + 1
- *   A null value has no bytes behind its type. */
+ *   A null value has no bytes behind its type. Values stand in the order in which
+ *   they were given; decoded events have them sorted by field. */
 #ifndef LAHAR_EVENT_ROW_H
 #define LAHAR_EVENT_ROW_H
 

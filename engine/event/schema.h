@@ -29,7 +29,19 @@ struct lahar_stream {
     const char *name;
     uint32_t field_count;
     const struct lahar_stream_field *fields; /* sorted by field id */
+    uint32_t ordinal_count;
+    const uint16_t *ordinals; /* place in fields by field id; see lahar_stream_ordinal */
 };
+
+enum {
+    LAHAR_ORDINAL_NONE = 0xffff
+};
+
+/* Place of a field among the stream's fields, LAHAR_ORDINAL_NONE when not declared. */
+static inline uint32_t lahar_stream_ordinal(const struct lahar_stream *stream, uint32_t field)
+{
+    return field < stream->ordinal_count ? stream->ordinals[field] : LAHAR_ORDINAL_NONE;
+}
 
 lahar_status lahar_schema_catalog_create(const lahar_allocator *allocator,
                                          struct lahar_schema_catalog **catalog_out,
@@ -46,7 +58,12 @@ const char *lahar_schema_field_name(const struct lahar_schema_catalog *catalog, 
 bool lahar_schema_find_field(const struct lahar_schema_catalog *catalog, const char *name,
                              size_t name_size, uint32_t *field_out);
 
-/* Checks a specification, adds the schema's built-in fields, interns the
+/* Names of streams: letters, digits, '_', '-', '.', not beginning with '.' or '-'. Names
+ * of fields: UTF-8 without control characters; a declared field is not called id,
+ * time, arrival or stream, nor begins with "attr." or "prev.". A field of the schema
+ * may be declared again with its type, to take it out of the index.
+ *
+ * Checks a specification, adds the schema's built-in fields, interns the
  * names, and publishes the stream under the next id. LAHAR_EXISTS with
  * *stream_out set. */
 lahar_status lahar_schema_add_stream(struct lahar_schema_catalog *catalog,
