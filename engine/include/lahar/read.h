@@ -21,9 +21,8 @@ LAHAR_API LAHAR_NODISCARD lahar_status lahar_get(lahar_store *store, const uint6
                                                  size_t id_count, lahar_cursor **cursor_out,
                                                  lahar_error *error);
 
-enum {
-    LAHAR_ANY_STREAM = 0xffffffff
-};
+/* In place of a stream: all of them. */
+#define LAHAR_ANY_STREAM UINT32_MAX
 
 typedef struct lahar_scan_options {
     size_t struct_size;
