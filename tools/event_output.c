@@ -1,0 +1,326 @@
+#include "tools/event_output.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <json-c/json.h>
+
+#include "tools/complain.h"
+#include "tools/time_text.h"
+
+static const char DIM[] = "\033[2m";
+static const char RED[] = "\033[31m";
+static const char PLAIN[] = "\033[0m";
+
+enum exit_status event_output_open(struct event_output *output, lahar_store *store,
+                                   enum event_output_form form)
+{
+    lahar_error error = {.status = LAHAR_OK};
+    const char *no_colour = getenv("NO_COLOR");
+    *output = (struct event_output){
+        .store = store,
+        .form = form,
+        .is_coloured = isatty(STDOUT_FILENO) == 1 && (no_colour == NULL || no_colour[0] == '\0'),
+    };
+    if (form == EVENT_OUTPUT_JSON &&
+        lahar_export_open(store, &output->export_, &error) != LAHAR_OK) {
+        return complain_of(&error);
+    }
+    return EXIT_STATUS_DONE;
+}
+
+void event_output_close(struct event_output *output)
+{
+    lahar_export_close(output->export_);
+    output->export_ = NULL;
+}
+
+/* --- for people ----------------------------------------------------------- */
+
+/* quote: '"' is escaped as well, as inside a quoted value. */
+static void put_escaped(lahar_bytes bytes, bool quote)
+{
+    const unsigned char *at = bytes.data;
+    for (size_t i = 0; i < bytes.size; i++) {
+        if (at[i] == '\n') {
+            (void)fputs("\\n", stdout);
+        } else if ((at[i] < 0x20 && at[i] != '\t') || at[i] == 0x7f) {
+            (void)printf("\\x%02X", at[i]);
+        } else if (quote && (at[i] == '"' || at[i] == '\\')) {
+            (void)putchar('\\');
+            (void)putchar(at[i]);
+        } else {
+            (void)putchar(at[i]);
+        }
+    }
+}
+
+void event_output_text(lahar_bytes bytes)
+{
+    put_escaped(bytes, false);
+}
+
+static void put_colour(const struct event_output *output, const char *colour)
+{
+    if (output->is_coloured) {
+        (void)fputs(colour, stdout);
+    }
+}
+
+/* Quoted when its end, or what is in it, could be mistaken. */
+static void put_value_text(lahar_bytes bytes)
+{
+    const char *at = bytes.data;
+    bool is_plain = bytes.size > 0;
+    for (size_t i = 0; i < bytes.size && is_plain; i++) {
+        is_plain = (unsigned char)at[i] > ' ' && at[i] != '"' && at[i] != '=';
+    }
+    if (is_plain) {
+        put_escaped(bytes, false);
+        return;
+    }
+    (void)putchar('"');
+    put_escaped(bytes, true);
+    (void)putchar('"');
+}
+
+static void put_uuid(const lahar_uuid *uuid)
+{
+    for (size_t i = 0; i < sizeof uuid->bytes; i++) {
+        (void)printf(i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", uuid->bytes[i]);
+    }
+}
+
+static void put_scalar(const lahar_value *value)
+{
+    char time[TIME_TEXT_SIZE];
+    switch (value->type) {
+    case LAHAR_KEYWORD:
+    case LAHAR_TEXT:
+        put_value_text(value->as.bytes);
+        break;
+    case LAHAR_BYTES:
+        (void)fputs("0x", stdout);
+        for (size_t i = 0; i < value->as.bytes.size; i++) {
+            (void)printf("%02x", ((const unsigned char *)value->as.bytes.data)[i]);
+        }
+        break;
+    case LAHAR_UUID:
+        put_uuid(&value->as.uuid);
+        break;
+    case LAHAR_I64:
+        (void)printf("%" PRId64, value->as.i64);
+        break;
+    case LAHAR_U64:
+        (void)printf("%" PRIu64, value->as.u64);
+        break;
+    case LAHAR_F64:
+        (void)printf("%.17g", value->as.f64);
+        break;
+    case LAHAR_BOOL:
+        (void)fputs(value->as.boolean ? "true" : "false", stdout);
+        break;
+    case LAHAR_TIME:
+        time_text_short(value->as.time_ns, time);
+        (void)fputs(time, stdout);
+        break;
+    case LAHAR_LIST_UUID:
+        for (size_t i = 0; i < value->as.uuids.count; i++) {
+            (void)fputs(i == 0 ? "" : ",", stdout);
+            put_uuid(&value->as.uuids.items[i]);
+        }
+        break;
+    case LAHAR_LIST_KEYWORD:
+        for (size_t i = 0; i < value->as.keywords.count; i++) {
+            (void)fputs(i == 0 ? "" : ",", stdout);
+            put_value_text(value->as.keywords.items[i]);
+        }
+        break;
+    case LAHAR_MAP:
+    default:
+        break;
+    }
+}
+
+/* What stands in front of a map's keys: attributes need no name, as in queries. */
+static const char *map_prefix(const char *field)
+{
+    if (strcmp(field, "attributes") == 0) {
+        return "";
+    }
+    return strcmp(field, "previous_attributes") == 0 ? "prev." : field;
+}
+
+/* key=value pairs behind one another, or one a line. */
+static void put_pairs(const struct event_output *output, const lahar_value *value, const char *name)
+{
+    const bool is_line = output->form == EVENT_OUTPUT_LINES;
+    const size_t count = value->type == LAHAR_MAP && !value->is_null ? value->as.map.count : 1;
+    for (size_t i = 0; i < count; i++) {
+        const lahar_pair *pair =
+            value->type == LAHAR_MAP && !value->is_null ? &value->as.map.items[i] : NULL;
+        put_colour(output, DIM);
+        (void)fputs(is_line ? " " : "", stdout);
+        if (pair == NULL) {
+            (void)fputs(name, stdout);
+        } else {
+            const char *prefix = map_prefix(name);
+            (void)fputs(prefix, stdout);
+            (void)fputs(prefix == name ? "." : "", stdout);
+            put_escaped(pair->key, false);
+        }
+        (void)fputs(is_line ? "=" : ": ", stdout);
+        put_colour(output, PLAIN);
+        if (pair == NULL ? value->is_null : pair->is_null) {
+            (void)fputs("null", stdout);
+        } else if (pair == NULL) {
+            put_scalar(value);
+        } else {
+            put_value_text(pair->value);
+        }
+        (void)fputs(is_line ? "" : "\n", stdout);
+    }
+}
+
+static const lahar_value *find_value(const lahar_event *event, uint32_t field)
+{
+    for (size_t i = 0; i < event->value_count; i++) {
+        if (event->values[i].field == field && !event->values[i].is_null) {
+            return &event->values[i];
+        }
+    }
+    return NULL;
+}
+
+/* What ingest keeps for exact export is not for reading. */
+static bool is_shown(const lahar_value *value)
+{
+    return value->field != LAHAR_FIELD_FRAMING && value->field != LAHAR_FIELD_SHAPE;
+}
+
+static void write_values(const struct event_output *output, const lahar_event *event)
+{
+    for (size_t i = 0; i < event->value_count; i++) {
+        const char *name = lahar_field_name(output->store, event->values[i].field);
+        if (is_shown(&event->values[i])) {
+            put_pairs(output, &event->values[i], name == NULL ? "?" : name);
+        }
+    }
+}
+
+static bool is_error_level(lahar_bytes level)
+{
+    return (level.size == 5 && memcmp(level.data, "ERROR", 5) == 0) ||
+           (level.size == 5 && memcmp(level.data, "FATAL", 5) == 0);
+}
+
+static void write_line(const struct event_output *output, const lahar_event *event)
+{
+    char time[TIME_TEXT_SIZE];
+    const char *stream = lahar_stream_name(output->store, event->stream);
+    const lahar_value *message = find_value(event, LAHAR_FIELD_MESSAGE);
+    const lahar_value *level = find_value(event, LAHAR_FIELD_LEVEL);
+    time_text_short(event->time_ns, time);
+    put_colour(output, DIM);
+    (void)printf("%s %" PRIu64 " %s", time, event->id, stream == NULL ? "?" : stream);
+    put_colour(output, PLAIN);
+    if (message == NULL || message->type != LAHAR_TEXT) {
+        write_values(output, event);
+    } else {
+        if (level != NULL && level->type == LAHAR_KEYWORD) {
+            (void)putchar(' ');
+            put_colour(output, is_error_level(level->as.bytes) ? RED : "");
+            put_escaped(level->as.bytes, false);
+            put_colour(output, PLAIN);
+        }
+        (void)putchar(' ');
+        put_escaped(message->as.bytes, false);
+    }
+    (void)putchar('\n');
+}
+
+static void write_fields(const struct event_output *output, const lahar_event *event)
+{
+    char time[TIME_TEXT_SIZE];
+    char arrival[TIME_TEXT_SIZE];
+    const char *stream = lahar_stream_name(output->store, event->stream);
+    time_text_exact(event->time_ns, time);
+    time_text_exact(event->arrival_ns, arrival);
+    (void)fputs(output->written_count == 0 ? "" : "\n", stdout);
+    (void)printf("id: %" PRIu64 "\ntime: %s\narrival: %s\nstream: %s\ndurable: %s\n", event->id,
+                 time, arrival, stream == NULL ? "?" : stream,
+                 event->is_durable ? "true" : "false");
+    write_values(output, event);
+}
+
+/* --- JSON ----------------------------------------------------------------- */
+
+/* Puts the library's own text for the fields in place: parsing it and printing it
+ * again could change how a number is written. */
+static int print_verbatim(struct json_object *object, struct printbuf *out, int level, int flags)
+{
+    const lahar_bytes *text = json_object_get_userdata(object);
+    (void)level;
+    (void)flags;
+    return printbuf_memappend(out, text->data, (int)text->size);
+}
+
+static struct json_object *verbatim_object(lahar_bytes *text)
+{
+    struct json_object *object = json_object_new_object();
+    json_object_set_serializer(object, print_verbatim, text, NULL);
+    return object;
+}
+
+static enum exit_status write_json(struct event_output *output, const lahar_event *event)
+{
+    lahar_error error = {.status = LAHAR_OK};
+    lahar_bytes fields = {.data = NULL, .size = 0};
+    char time[TIME_TEXT_SIZE];
+    char arrival[TIME_TEXT_SIZE];
+    if (lahar_export_json(output->export_, event, &fields, &error) != LAHAR_OK) {
+        return complain_of(&error);
+    }
+    time_text_exact(event->time_ns, time);
+    time_text_exact(event->arrival_ns, arrival);
+    const char *stream = lahar_stream_name(output->store, event->stream);
+    struct json_object *line = json_object_new_object();
+    json_object_object_add(line, "id", json_object_new_uint64(event->id));
+    json_object_object_add(line, "time", json_object_new_string(time));
+    json_object_object_add(line, "arrival", json_object_new_string(arrival));
+    json_object_object_add(line, "stream", json_object_new_string(stream == NULL ? "?" : stream));
+    json_object_object_add(line, "durable", json_object_new_boolean(event->is_durable));
+    json_object_object_add(line, "fields", verbatim_object(&fields));
+    const char *text = json_object_to_json_string_ext(line, JSON_C_TO_STRING_PLAIN |
+                                                                JSON_C_TO_STRING_NOSLASHESCAPE);
+    if (text != NULL) {
+        (void)fputs(text, stdout);
+        (void)putchar('\n');
+    } else {
+        complain("event %" PRIu64 ": out of memory", event->id);
+    }
+    (void)json_object_put(line);
+    return text == NULL ? EXIT_STATUS_IO : EXIT_STATUS_DONE;
+}
+
+enum exit_status event_output_write(struct event_output *output, const lahar_event *event)
+{
+    enum exit_status status = EXIT_STATUS_DONE;
+    switch (output->form) {
+    case EVENT_OUTPUT_LINES:
+        write_line(output, event);
+        break;
+    case EVENT_OUTPUT_FIELDS:
+        write_fields(output, event);
+        break;
+    case EVENT_OUTPUT_JSON:
+    default:
+        status = write_json(output, event);
+        break;
+    }
+    output->written_count++;
+    return ferror(stdout) == 0 ? status : finish_output(status);
+}

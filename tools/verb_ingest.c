@@ -1,0 +1,366 @@
+/* lahar ingest: files, or standard input, into a stream. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tools/arguments.h"
+#include "tools/complain.h"
+#include "tools/interrupt.h"
+#include "tools/json_line.h"
+#include "tools/progress.h"
+#include "tools/store_access.h"
+#include "tools/verb.h"
+
+static const char USAGE[] =
+    "usage: lahar ingest STORE [OPTION]... FILE...\n"
+    "       COMMAND | lahar ingest STORE [OPTION]... -\n\n"
+    "Appends the records of the files, one event each, in order.\n\n"
+    "  --stream NAME      the stream, created when there is none; default log\n"
+    "  --format NAME      LineAsString, JSONEachRow, CSVWithNames or TSVWithNames;\n"
+    "                     default by the file's name: .json .jsonl .ndjson, .csv,\n"
+    "                     .tsv, and LineAsString for all others\n"
+    "  --time-field NAME  the field that holds the event's time; dots for nesting\n"
+    "  --keep-raw         keep each record's bytes, for byte-exact export\n"
+    "  --durability MODE  none, interval or commit; default as the store\n"
+    "  --no-create        create neither the store nor the stream\n"
+    "  --json             end with {\"events\":N,\"bytes\":N,\"errors\":N,...}\n\n"
+    "Records that cannot be parsed are reported by file and line, and passed over.\n"
+    "exit status: 0 done, 1 some records were malformed, 3 some file could not be\n"
+    "read (the others are taken) or the store not written\n";
+
+enum {
+    OPTION_STREAM = OPTION_FIRST,
+    OPTION_FORMAT,
+    OPTION_TIME_FIELD,
+    OPTION_KEEP_RAW,
+    OPTION_DURABILITY,
+    OPTION_NO_CREATE,
+    OPTION_JSON
+};
+
+static const struct option_spec OPTIONS[] = {
+    {"help", 'h', false},
+    {"stream", OPTION_STREAM, true},
+    {"format", OPTION_FORMAT, true},
+    {"time-field", OPTION_TIME_FIELD, true},
+    {"keep-raw", OPTION_KEEP_RAW, false},
+    {"durability", OPTION_DURABILITY, true},
+    {"no-create", OPTION_NO_CREATE, false},
+    {"json", OPTION_JSON, false},
+    {NULL, 0, false},
+};
+
+enum {
+    READ_SIZE = 1024 * 1024,
+    REPORTED_ERRORS_MAX = 20
+};
+
+struct ingest_run {
+    const char *directory;
+    const char *stream_name;
+    const char *format_name; /* NULL: by the file's name */
+    lahar_ingest_options options;
+    bool no_create;
+    bool json;
+    lahar_store *store;
+    struct progress progress;
+    const char *file;   /* the one being read, as given */
+    uint64_t file_size; /* 0: not known */
+    lahar_ingest_result total;
+    uint64_t reported_errors;
+    char buffer[READ_SIZE];
+};
+
+static void report_record(void *context, uint64_t line, uint64_t offset, const char *message)
+{
+    struct ingest_run *run = context;
+    (void)offset;
+    if (run->reported_errors++ < REPORTED_ERRORS_MAX) {
+        progress_clear(&run->progress);
+        complain("%s:%" PRIu64 ": %s", run->file, line, message);
+    }
+}
+
+static lahar_format format_of_name(const char *path)
+{
+    static const struct {
+        const char *ending;
+        lahar_format format;
+    } ENDINGS[] = {
+        {".json", LAHAR_FORMAT_JSON}, {".jsonl", LAHAR_FORMAT_JSON}, {".ndjson", LAHAR_FORMAT_JSON},
+        {".csv", LAHAR_FORMAT_CSV},   {".tsv", LAHAR_FORMAT_TSV},
+    };
+    const char *dot = strrchr(path, '.');
+    for (size_t i = 0; dot != NULL && i < sizeof ENDINGS / sizeof ENDINGS[0]; i++) {
+        if (strcasecmp(dot, ENDINGS[i].ending) == 0) {
+            return ENDINGS[i].format;
+        }
+    }
+    return LAHAR_FORMAT_LINE;
+}
+
+/* Everything up to the last newline goes to the library as it comes; what is behind
+ * it waits, so that an interrupt or an error of the file never cuts a record. */
+static enum exit_status copy(struct ingest_run *run, int descriptor, lahar_ingest *ingest)
+{
+    enum exit_status status = EXIT_STATUS_DONE;
+    lahar_error error = {.status = LAHAR_OK};
+    size_t held = 0;
+    uint64_t done = 0;
+    while (!interrupt_seen()) {
+        const ssize_t got = read(descriptor, run->buffer + held, READ_SIZE - held);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            progress_clear(&run->progress);
+            complain("%s: %s", run->file, strerror(errno));
+            status = EXIT_STATUS_IO;
+            break;
+        }
+        size_t ready = held + (size_t)got;
+        if (got > 0) {
+            const char *newline = memrchr(run->buffer + held, '\n', (size_t)got);
+            const bool is_full = ready == READ_SIZE;
+            ready = newline == NULL ? (is_full ? ready : 0) : (size_t)(newline + 1 - run->buffer);
+        }
+        const size_t end = held + (size_t)got;
+        if (ready > 0 && lahar_ingest_write(ingest, run->buffer, ready, &error) != LAHAR_OK) {
+            progress_clear(&run->progress);
+            return complain_of(&error);
+        }
+        if (got == 0) {
+            break;
+        }
+        held = end - ready;
+        memmove(run->buffer, run->buffer + ready, held);
+        done += (uint64_t)got;
+        progress_bytes(&run->progress, run->file, done, run->file_size);
+    }
+    return status;
+}
+
+static void add_result(struct ingest_run *run, const lahar_ingest_result *result)
+{
+    lahar_ingest_result *total = &run->total;
+    total->event_count += result->event_count;
+    total->byte_count += result->byte_count;
+    total->error_count += result->error_count;
+    if (total->first_id == 0) {
+        total->first_id = result->first_id;
+    }
+    if (result->last_id != 0) {
+        total->last_id = result->last_id;
+    }
+}
+
+static enum exit_status take_descriptor(struct ingest_run *run, int descriptor, const char *path)
+{
+    lahar_ingest *ingest = NULL;
+    lahar_error error = {.status = LAHAR_OK};
+    lahar_ingest_result result = {.struct_size = sizeof result};
+    lahar_ingest_options options = run->options;
+    const char *slash = path == NULL ? NULL : strrchr(path, '/');
+    options.filename = slash == NULL ? path : slash + 1;
+    options.on_error = report_record;
+    options.on_error_context = run;
+    if (run->format_name == NULL) {
+        options.format = path == NULL ? LAHAR_FORMAT_LINE : format_of_name(path);
+    }
+    if (lahar_ingest_open(run->store, &options, &ingest, &error) != LAHAR_OK) {
+        return complain_of(&error);
+    }
+    enum exit_status status = copy(run, descriptor, ingest);
+    progress_clear(&run->progress);
+    /* Also after an error: what came before it is kept. */
+    const lahar_status finished = lahar_ingest_finish(ingest, &result, &error);
+    add_result(run, &result);
+    if (finished != LAHAR_OK && status == EXIT_STATUS_DONE) {
+        status = complain_of(&error);
+    }
+    lahar_ingest_close(ingest);
+    return status;
+}
+
+static enum exit_status take_file(struct ingest_run *run, const char *path)
+{
+    struct stat info;
+    run->file_size = 0;
+    if (strcmp(path, "-") == 0) {
+        run->file = "standard input";
+        return take_descriptor(run, STDIN_FILENO, NULL);
+    }
+    run->file = path;
+    const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0 || fstat(descriptor, &info) != 0) {
+        complain("%s: %s", path, strerror(errno));
+        if (descriptor >= 0) {
+            (void)close(descriptor);
+        }
+        return EXIT_STATUS_IO;
+    }
+    enum exit_status status = EXIT_STATUS_IO;
+    if (S_ISDIR(info.st_mode)) {
+        complain("%s: is a directory; name the files in it", path);
+    } else {
+        run->file_size = S_ISREG(info.st_mode) ? (uint64_t)info.st_size : 0;
+        status = take_descriptor(run, descriptor, path);
+    }
+    (void)close(descriptor);
+    return status;
+}
+
+static enum exit_status find_or_create_stream(struct ingest_run *run)
+{
+    lahar_error error = {.status = LAHAR_OK};
+    if (run->no_create) {
+        return store_access_stream(run->store, run->stream_name, &run->options.stream);
+    }
+    const bool is_provenance = strcmp(run->stream_name, "provenance") == 0;
+    const lahar_stream_spec spec = {
+        .struct_size = sizeof spec,
+        .name = run->stream_name,
+        .schema = is_provenance ? LAHAR_SCHEMA_PROVENANCE : LAHAR_SCHEMA_LOG,
+    };
+    lahar_status status =
+        lahar_stream_find(run->store, run->stream_name, &run->options.stream, &error);
+    if (status == LAHAR_NOT_FOUND) {
+        status = lahar_stream_create(run->store, &spec, &run->options.stream, &error);
+    }
+    return status == LAHAR_OK ? EXIT_STATUS_DONE : complain_of(&error);
+}
+
+static void print_summary(const struct ingest_run *run)
+{
+    const lahar_ingest_result *total = &run->total;
+    if (run->reported_errors > REPORTED_ERRORS_MAX) {
+        complain("%" PRIu64 " more malformed records", run->reported_errors - REPORTED_ERRORS_MAX);
+    }
+    if (run->json) {
+        struct json_object *line = json_object_new_object();
+        json_line_number(line, "events", total->event_count);
+        json_line_number(line, "bytes", total->byte_count);
+        json_line_number(line, "errors", total->error_count);
+        json_line_number(line, "first_id", total->first_id);
+        json_line_number(line, "last_id", total->last_id);
+        json_line_print(line);
+        return;
+    }
+    (void)printf("%" PRIu64 " events", total->event_count);
+    if (total->event_count != 0) {
+        (void)printf(", ids %" PRIu64 " to %" PRIu64, total->first_id, total->last_id);
+    }
+    (void)printf(", %" PRIu64 " bytes, %" PRIu64 " malformed\n", total->byte_count,
+                 total->error_count);
+}
+
+/* Only an error of the store ends the run; one of a file lets the others go on. */
+static enum exit_status take_files(struct ingest_run *run, char *const *files, size_t file_count)
+{
+    enum exit_status status = EXIT_STATUS_DONE;
+    lahar_stat stat = {.struct_size = sizeof stat};
+    for (size_t i = 0; i < file_count && !interrupt_seen(); i++) {
+        const enum exit_status taken = take_file(run, files[i]);
+        if (taken == EXIT_STATUS_DONE) {
+            continue;
+        }
+        status = taken;
+        if (taken != EXIT_STATUS_IO ||
+            (lahar_stat_get(run->store, &stat, NULL) == LAHAR_OK && stat.poisoned != LAHAR_OK)) {
+            break;
+        }
+    }
+    print_summary(run);
+    if (interrupt_seen()) {
+        return EXIT_STATUS_INTERRUPTED;
+    }
+    return status == EXIT_STATUS_DONE && run->total.error_count > 0 ? EXIT_STATUS_NOTHING : status;
+}
+
+static bool take_option(struct ingest_run *run, int option, const char *value)
+{
+    lahar_error error = {.status = LAHAR_OK};
+    switch (option) {
+    case OPTION_STREAM:
+        run->stream_name = value;
+        return true;
+    case OPTION_FORMAT:
+        run->format_name = value;
+        if (lahar_format_find(value, &run->options.format, &error) != LAHAR_OK) {
+            (void)complain_of(&error);
+            return false;
+        }
+        return true;
+    case OPTION_TIME_FIELD:
+        run->options.time_field = value;
+        return true;
+    case OPTION_KEEP_RAW:
+        run->options.keep_raw = true;
+        return true;
+    case OPTION_DURABILITY:
+        return parse_durability(value, &run->options.durability);
+    case OPTION_NO_CREATE:
+        run->no_create = true;
+        return true;
+    case OPTION_JSON:
+        run->json = true;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static enum exit_status ingest(struct ingest_run *run, int argument_count, char **items)
+{
+    struct arguments arguments = {.count = argument_count, .items = items, .specs = OPTIONS};
+    size_t file_count = 0;
+    int option = 0;
+    while ((option = arguments_next(&arguments)) != ARGUMENT_END) {
+        if (option == 'h') {
+            (void)fputs(USAGE, stdout);
+            return EXIT_STATUS_DONE;
+        }
+        if (option == ARGUMENT_POSITIONAL && run->directory == NULL) {
+            run->directory = arguments.value;
+        } else if (option == ARGUMENT_POSITIONAL) {
+            /* Files move to the front of the list, over what has been read. */
+            items[file_count++] = items[arguments.next - 1];
+        } else if (option == ARGUMENT_WRONG || !take_option(run, option, arguments.value)) {
+            return complain_of_usage("ingest", NULL);
+        }
+    }
+    if (file_count == 0) {
+        return complain_of_usage("ingest", "expected STORE and FILE...; - is standard input");
+    }
+    enum exit_status status = store_access_open(
+        run->directory, run->no_create ? STORE_WRITE : STORE_WRITE_OR_CREATE, &run->store);
+    if (status != EXIT_STATUS_DONE) {
+        return status;
+    }
+    status = find_or_create_stream(run);
+    if (status == EXIT_STATUS_DONE) {
+        progress_begin(&run->progress);
+        status = take_files(run, items, file_count);
+    }
+    return store_access_close(run->store, status);
+}
+
+enum exit_status verb_ingest(int argument_count, char **items)
+{
+    struct ingest_run *run = calloc(1, sizeof *run);
+    if (run == NULL) {
+        complain("out of memory");
+        return EXIT_STATUS_IO;
+    }
+    lahar_ingest_options_init(&run->options);
+    run->stream_name = "log";
+    const enum exit_status status = ingest(run, argument_count, items);
+    free(run);
+    return status;
+}

@@ -1,0 +1,327 @@
+/* lahar query: search. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/arguments.h"
+#include "tools/complain.h"
+#include "tools/event_output.h"
+#include "tools/interrupt.h"
+#include "tools/json_line.h"
+#include "tools/store_access.h"
+#include "tools/time_text.h"
+#include "tools/verb.h"
+
+static const char USAGE[] =
+    "usage: lahar query STORE [EXPR] [OPTION]...\n\n"
+    "Shows the events that match EXPR, all without one, the newest first. EXPR may\n"
+    "begin with '-'; '--' ends options. The language: docs/query.md, lahar-query(1).\n\n"
+    "  lahar query STORE 'type=RECEIVE filename:*abc* NOT level:DEBUG' --last 24h\n\n"
+    "  --stream NAME   only this stream\n"
+    "  --last TIME     only the last 90s, 15m, 1h30m, 7d (by event time)\n"
+    "  --from TIME     event time from here on: 2024-05-17, 2024-05-17T09:30:00Z,\n"
+    "  --to TIME       and before here; now-1h, @1715900000\n"
+    "  -n, --limit N   at most N events; default 100, 0 for no limit\n"
+    "  --order ORDER   -id (default), id, -time or time\n"
+    "  --count HOW     exact (default), atleast:N, none, or only: the number alone\n"
+    "  --cursor TEXT   go on behind an earlier answer; all else as it was then\n"
+    "  --explain       show how the query is answered instead of answering it\n"
+    "  --json          one JSON object an event, then total and cursor\n\n"
+    "exit status: 0 found (with --count only, always), 1 nothing found, 2 usage, 3 I/O,\n"
+    "4 damage may have hidden events, 5 busy\n";
+
+enum {
+    OPTION_STREAM = OPTION_FIRST,
+    OPTION_LAST,
+    OPTION_FROM,
+    OPTION_TO,
+    OPTION_ORDER,
+    OPTION_COUNT,
+    OPTION_CURSOR,
+    OPTION_EXPLAIN,
+    OPTION_JSON
+};
+
+static const struct option_spec OPTIONS[] = {
+    {"help", 'h', false},
+    {"limit", 'n', true},
+    {"stream", OPTION_STREAM, true},
+    {"last", OPTION_LAST, true},
+    {"from", OPTION_FROM, true},
+    {"to", OPTION_TO, true},
+    {"order", OPTION_ORDER, true},
+    {"count", OPTION_COUNT, true},
+    {"cursor", OPTION_CURSOR, true},
+    {"explain", OPTION_EXPLAIN, false},
+    {"json", OPTION_JSON, false},
+    {NULL, 0, false},
+};
+
+enum {
+    LIMIT_DEFAULT = 100
+};
+
+struct query_request {
+    const char *directory;
+    const char *expression;
+    const char *stream_name; /* NULL: all */
+    lahar_query_options options;
+    int64_t now_ns;
+    bool explain;
+    bool json;
+};
+
+static bool parse_order(const char *text, lahar_order *order_out)
+{
+    static const char *const NAMES[] = {"-id", "id", "-time", "time"};
+    for (int i = 0; i < 4; i++) {
+        if (strcmp(text, NAMES[i]) == 0) {
+            *order_out = (lahar_order)i;
+            return true;
+        }
+    }
+    complain("--order: '%s' is none of -id, id, -time, time", text);
+    return false;
+}
+
+static bool parse_count(const char *text, lahar_query_options *options)
+{
+    static const char AT_LEAST[] = "atleast:";
+    if (strcmp(text, "exact") == 0) {
+        options->count = LAHAR_COUNT_EXACT;
+    } else if (strcmp(text, "none") == 0) {
+        options->count = LAHAR_COUNT_NONE;
+    } else if (strcmp(text, "only") == 0) {
+        options->count = LAHAR_COUNT_ONLY;
+    } else if (strncmp(text, AT_LEAST, sizeof AT_LEAST - 1) == 0) {
+        options->count = LAHAR_COUNT_AT_LEAST;
+        return parse_number("--count", text + sizeof AT_LEAST - 1, &options->count_limit);
+    } else {
+        complain("--count: '%s' is none of exact, atleast:N, none, only", text);
+        return false;
+    }
+    return true;
+}
+
+static bool parse_time(const char *option, const char *text, int64_t now_ns, int64_t *time_ns_out)
+{
+    if (!time_text_parse(text, now_ns, time_ns_out)) {
+        complain("%s: '%s' is not a time; try 2024-05-17, 2024-05-17T09:30:00Z or now-1h", option,
+                 text);
+        return false;
+    }
+    return true;
+}
+
+static bool parse_last(struct query_request *request, const char *text)
+{
+    uint64_t duration_ns = 0;
+    if (!time_text_parse_duration(text, &duration_ns) || duration_ns > INT64_MAX) {
+        complain("--last: '%s' is not a duration; try 90s, 15m, 1h30m or 7d", text);
+        return false;
+    }
+    if (__builtin_sub_overflow(request->now_ns, (int64_t)duration_ns, &request->options.from_ns)) {
+        request->options.from_ns = INT64_MIN;
+    }
+    return true;
+}
+
+static bool take_option(struct query_request *request, int option, const char *value)
+{
+    switch (option) {
+    case 'n':
+        return parse_number("-n", value, &request->options.limit);
+    case OPTION_STREAM:
+        request->stream_name = value;
+        return true;
+    case OPTION_LAST:
+        return parse_last(request, value);
+    case OPTION_FROM:
+        return parse_time("--from", value, request->now_ns, &request->options.from_ns);
+    case OPTION_TO:
+        return parse_time("--to", value, request->now_ns, &request->options.to_ns);
+    case OPTION_ORDER:
+        return parse_order(value, &request->options.order);
+    case OPTION_COUNT:
+        return parse_count(value, &request->options);
+    case OPTION_CURSOR:
+        request->options.resume = value;
+        return true;
+    case OPTION_EXPLAIN:
+        request->explain = true;
+        return true;
+    case OPTION_JSON:
+        request->json = true;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* A caret under the byte at fault, when the message is about the expression. */
+static enum exit_status complain_of_expression(const struct query_request *request,
+                                               const lahar_error *error)
+{
+    const enum exit_status status = complain_of(error);
+    if (error->status == LAHAR_INVALID && error->offset <= strlen(request->expression) &&
+        request->expression[0] != '\0' && strpbrk(request->expression, "\n\r\t\033") == NULL) {
+        (void)fprintf(stderr, "  %s\n  %*s^\n", request->expression, (int)error->offset, "");
+    }
+    return status;
+}
+
+static void print_total(const struct query_request *request, lahar_query *query,
+                        const lahar_query_result *result, uint64_t written_count)
+{
+    static const char *const RELATIONS[] = {"=", ">=", "?"};
+    const int relation = (int)result->relation;
+    const char *relation_text = relation >= 0 && relation <= 2 ? RELATIONS[relation] : "?";
+    if (request->json) {
+        struct json_object *line = json_object_new_object();
+        const char *token = lahar_query_resume_token(query);
+        json_line_number(line, "total", result->total);
+        json_line_string(line, "relation", relation_text);
+        json_line_string(line, "cursor", token == NULL ? "" : token);
+        if (result->is_partial) {
+            (void)json_object_object_add(line, "partial", json_object_new_boolean(true));
+        }
+        json_line_print(line);
+    } else if (result->relation != LAHAR_RELATION_UNKNOWN && written_count < result->total) {
+        complain("%" PRIu64 " of %s%" PRIu64 " events; -n shows more", written_count,
+                 result->relation == LAHAR_RELATION_EXACT ? "" : "at least ", result->total);
+    }
+}
+
+/* Damage costs its own events, is said, and lets the rest come. */
+static enum exit_status write_events(lahar_query *query, struct event_output *output)
+{
+    enum exit_status damage = EXIT_STATUS_DONE;
+    for (;;) {
+        const lahar_event *event = NULL;
+        lahar_error error = {.status = LAHAR_OK};
+        const lahar_status status = lahar_query_next(query, &event, &error);
+        if (status == LAHAR_NOT_FOUND) {
+            return damage;
+        }
+        if (status == LAHAR_CORRUPT) {
+            damage = complain_of(&error);
+            continue;
+        }
+        if (status != LAHAR_OK) {
+            return complain_of(&error);
+        }
+        const enum exit_status written = event_output_write(output, event);
+        if (written != EXIT_STATUS_DONE) {
+            return written;
+        }
+    }
+}
+
+static enum exit_status answer(const struct query_request *request, lahar_store *store,
+                               lahar_query *query)
+{
+    struct event_output output;
+    lahar_error error = {.status = LAHAR_OK};
+    lahar_query_result result = {.struct_size = sizeof result};
+    enum exit_status status =
+        event_output_open(&output, store, request->json ? EVENT_OUTPUT_JSON : EVENT_OUTPUT_LINES);
+    if (status != EXIT_STATUS_DONE) {
+        return status;
+    }
+    if (request->options.count != LAHAR_COUNT_ONLY) {
+        status = write_events(query, &output);
+    }
+    if (status == EXIT_STATUS_DONE || status == EXIT_STATUS_CORRUPT) {
+        if (lahar_query_result_get(query, &result, &error) != LAHAR_OK) {
+            status = complain_of(&error);
+        } else if (request->options.count == LAHAR_COUNT_ONLY) {
+            (void)printf("%" PRIu64 "\n", result.total);
+        } else {
+            print_total(request, query, &result, output.written_count);
+        }
+        if (status == EXIT_STATUS_DONE && result.is_partial) {
+            complain("the answer is partial: %u index shards could not be read",
+                     result.shards_failed);
+            status = EXIT_STATUS_CORRUPT;
+        }
+    }
+    if (status == EXIT_STATUS_DONE && output.written_count == 0 &&
+        request->options.count != LAHAR_COUNT_ONLY) {
+        status = EXIT_STATUS_NOTHING;
+    }
+    event_output_close(&output);
+    return status;
+}
+
+static enum exit_status explain(const struct query_request *request, lahar_query *query)
+{
+    const char *text = lahar_query_explain(query);
+    if (request->json) {
+        struct json_object *line = json_object_new_object();
+        json_line_string(line, "explain", text == NULL ? "" : text);
+        json_line_print(line);
+    } else {
+        (void)fputs(text == NULL ? "" : text, stdout);
+    }
+    return EXIT_STATUS_DONE;
+}
+
+static void cancel(void *query)
+{
+    lahar_query_cancel(query);
+}
+
+static enum exit_status run(struct query_request *request)
+{
+    lahar_store *store = NULL;
+    lahar_query *query = NULL;
+    lahar_error error = {.status = LAHAR_OK};
+    enum exit_status status = store_access_open(request->directory, STORE_READ, &store);
+    if (status != EXIT_STATUS_DONE) {
+        return status;
+    }
+    status = store_access_stream(store, request->stream_name, &request->options.stream);
+    if (status == EXIT_STATUS_DONE &&
+        lahar_query_open(store, request->expression, strlen(request->expression), &request->options,
+                         &query, &error) != LAHAR_OK) {
+        status = complain_of_expression(request, &error);
+    }
+    if (query != NULL) {
+        interrupt_set_callback(cancel, query);
+        status = request->explain ? explain(request, query) : answer(request, store, query);
+        interrupt_set_callback(NULL, NULL);
+        lahar_query_close(query);
+    }
+    return store_access_close(store, status);
+}
+
+enum exit_status verb_query(int argument_count, char **items)
+{
+    struct arguments arguments = {.count = argument_count, .items = items, .specs = OPTIONS};
+    struct query_request request = {.now_ns = time_text_now_ns()};
+    int option = 0;
+    lahar_query_options_init(&request.options);
+    request.options.limit = LIMIT_DEFAULT;
+    while ((option = arguments_next(&arguments)) != ARGUMENT_END) {
+        if (option == 'h') {
+            (void)fputs(USAGE, stdout);
+            return EXIT_STATUS_DONE;
+        }
+        if (option == ARGUMENT_POSITIONAL && request.directory == NULL) {
+            request.directory = arguments.value;
+        } else if (option == ARGUMENT_POSITIONAL && request.expression == NULL) {
+            request.expression = arguments.value;
+        } else if (option == ARGUMENT_POSITIONAL) {
+            return complain_of_usage("query", "more than one EXPR; quote it as one argument");
+        } else if (option == ARGUMENT_WRONG || !take_option(&request, option, arguments.value)) {
+            return complain_of_usage("query", NULL);
+        }
+    }
+    if (request.directory == NULL) {
+        return complain_of_usage("query", "expected STORE [EXPR]");
+    }
+    if (request.expression == NULL) {
+        request.expression = "";
+    }
+    return run(&request);
+}
