@@ -5,7 +5,12 @@
  * at a crash each unsynced 512-byte sector is kept, lost or, inside one write,
  * torn from its neighbours; unsynced creations, renames and unlinks are
  * kept or lost, each name by itself. Queued operations complete in an order
- * drawn from the seed, and their data is taken at completion, not at submit.
+ * drawn from the seed, and their data is taken at completion, not at submit; of
+ * those in flight at a crash each may or may not have happened.
+ * Files opened with LAHAR_IO_DIRECT refuse what is not aligned (EINVAL), and
+ * their short transfers are multiples of 512 bytes. Directories must be made
+ * before files in them and cannot be renamed or removed. A queue with nothing
+ * in flight does not sleep through its wait: the clock jumps.
  * Thread-safe, but deterministic only when one thread calls. */
 #ifndef LAHAR_IO_SIM_DISK_H
 #define LAHAR_IO_SIM_DISK_H
@@ -21,7 +26,8 @@ enum lahar_sim_fault {
     LAHAR_SIM_FAULT_SHORT = 3,  /* queued reads and writes transfer less than asked */
     LAHAR_SIM_FAULT_EINTR = 4,  /* queued operations fail with EINTR or EAGAIN */
     LAHAR_SIM_FAULT_SYNC_LOST =
-        5 /* a sync fails with EIO and the data is lost; the next succeeds */
+        5,                   /* a sync fails with EIO and the data is lost; the next succeeds */
+    LAHAR_SIM_FAULT_READ = 6 /* reads fail with EIO, synchronous and queued ones */
 };
 
 lahar_status lahar_sim_disk_create(const lahar_allocator *allocator, uint64_t seed,
@@ -43,13 +49,14 @@ void lahar_sim_disk_crash_at(struct lahar_sim_disk *disk, uint64_t n);
 bool lahar_sim_disk_has_crashed(const struct lahar_sim_disk *disk);
 
 /* Decides, by seed, what of the unsynced state survived and makes the disk
- * usable again. power_loss false: a killed process, everything written stays.
- * Locks are gone. */
+ * usable again. power_loss false: a killed process, everything written stays
+ * as it was, unsynced as far as it was. Locks are gone; files and queues of
+ * before can only be closed and fail with EIO otherwise. */
 void lahar_sim_disk_restart(struct lahar_sim_disk *disk, uint64_t seed, bool power_loss);
 
 /* From operation number first on, count operations meet fault (those it can
- * concern). path_part: only files whose path contains it; NULL: all. One fault
- * is armed at a time. */
+ * concern; reads only LAHAR_SIM_FAULT_SHORT, EINTR and READ). path_part: only files whose path
+ * contains it; NULL: all. One fault is armed at a time. */
 void lahar_sim_disk_fault(struct lahar_sim_disk *disk, enum lahar_sim_fault fault, uint64_t first,
                           uint64_t count, const char *path_part);
 /* How often the armed fault has struck: a fault that never fired tests nothing. */
