@@ -1,0 +1,119 @@
+#include "engine/segment/number_encode.h"
+
+enum {
+    SCALE_MAX = 3
+};
+
+static const uint64_t scales[SCALE_MAX + 1] = {1, 1000, 1000000, 1000000000};
+
+/* The largest scale that divides every difference to base. */
+static uint8_t find_scale(const uint64_t *values, uint32_t count, uint64_t base)
+{
+    uint8_t scale = SCALE_MAX;
+    for (uint32_t i = 0; i < count && scale > 0; i++) {
+        const int64_t difference = (int64_t)(values[i] - base);
+        while (scale > 0 && difference % (int64_t)scales[scale] != 0) {
+            scale--;
+        }
+    }
+    return scale;
+}
+
+static void put_planes(struct lahar_buffer *buffer, const uint64_t *values, uint32_t count,
+                       uint64_t base, uint64_t scale, uint32_t width)
+{
+    const size_t size = (size_t)width * count;
+    if (!lahar_buffer_reserve(buffer, size)) {
+        return;
+    }
+    uint8_t *to = buffer->data + buffer->size;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t v = values[i] - base;
+        v = scale == 1 ? v : v / scale;
+        for (uint32_t plane = 0; plane < width; plane++) {
+            to[(size_t)plane * count + i] = (uint8_t)v;
+            v >>= 8;
+        }
+    }
+    buffer->size += size;
+}
+
+static uint32_t width_of(uint64_t v)
+{
+    uint32_t width = 1;
+    while (width < 8 && v >> (8 * width) != 0) {
+        width++;
+    }
+    return width;
+}
+
+void lahar_numbers_encode(struct lahar_buffer *buffer, const uint64_t *values, uint32_t count)
+{
+    int64_t min = (int64_t)values[0];
+    int64_t max = min;
+    for (uint32_t i = 1; i < count; i++) {
+        const int64_t v = (int64_t)values[i];
+        min = v < min ? v : min;
+        max = v > max ? v : max;
+    }
+    const uint64_t range = (uint64_t)max - (uint64_t)min;
+    /* Beyond half the number range a difference has no sign of its own. */
+    const bool is_wide = range > INT64_MAX;
+    const uint8_t scale_code = is_wide ? 0 : find_scale(values, count, (uint64_t)min);
+    const uint64_t scale = scales[scale_code];
+    const uint32_t width = width_of(range / scale);
+    uint64_t deltas_size = 0;
+    uint64_t before = values[0];
+    for (uint32_t i = 0; i < count; i++) {
+        deltas_size +=
+            lahar_varint_size(lahar_zigzag((int64_t)(values[i] - before) / (int64_t)scale));
+        before = values[i];
+    }
+    const bool is_delta = deltas_size < (uint64_t)width * count;
+    const uint64_t base = is_delta ? values[0] : (uint64_t)min;
+    lahar_buffer_put_u8(buffer, is_delta ? 0 : (uint8_t)width);
+    lahar_buffer_put_u8(buffer, scale_code);
+    lahar_buffer_put_varint(buffer, lahar_zigzag((int64_t)base));
+    if (!is_delta) {
+        put_planes(buffer, values, count, base, scale, width);
+        return;
+    }
+    before = base;
+    for (uint32_t i = 0; i < count; i++) {
+        lahar_buffer_put_varint(buffer,
+                                lahar_zigzag((int64_t)(values[i] - before) / (int64_t)scale));
+        before = values[i];
+    }
+}
+
+bool lahar_numbers_decode(const uint8_t *data, size_t size, uint64_t *values, uint32_t count)
+{
+    struct lahar_reader reader = lahar_reader_of(data, size);
+    const uint8_t width = lahar_read_u8(&reader);
+    const uint8_t scale_code = lahar_read_u8(&reader);
+    const uint64_t base = (uint64_t)lahar_unzigzag(lahar_read_varint(&reader));
+    if (reader.failed || width > 8 || scale_code > SCALE_MAX) {
+        return false;
+    }
+    const uint64_t scale = scales[scale_code];
+    if (width == 0) {
+        uint64_t value = base;
+        for (uint32_t i = 0; i < count; i++) {
+            value += (uint64_t)lahar_unzigzag(lahar_read_varint(&reader)) * scale;
+            values[i] = value;
+        }
+    } else {
+        const uint8_t *planes = lahar_read_bytes(&reader, (uint64_t)width * count);
+        if (planes == NULL) {
+            return false;
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            uint64_t v = 0;
+            for (uint32_t plane = 0; plane < width; plane++) {
+                v |= (uint64_t)planes[(size_t)plane * count + i] << (8 * plane);
+            }
+            values[i] = base + v * scale;
+        }
+    }
+    return !reader.failed && lahar_reader_left(&reader) == 0;
+}
