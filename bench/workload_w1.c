@@ -159,17 +159,48 @@ static void order_round(struct workload_w1 *workload, uint64_t number)
     round->number = number;
 }
 
+/* x such that x * factor is 1 in 32 bits: each step doubles the bits that are right. */
+static uint32_t odd_inverse(uint32_t factor)
+{
+    uint32_t inverse = factor;
+    for (int step = 0; step < 4; step++) {
+        inverse *= 2 - factor * inverse;
+    }
+    return inverse;
+}
+
+/* The place at which round_mix gives value. */
+static uint32_t round_unmix(uint64_t key, uint32_t value)
+{
+    const uint32_t mask = ROUND_EVENTS - 1;
+    uint32_t place = value ^ (value >> 7);
+    place = (place * odd_inverse((uint32_t)(key >> 32) | 1)) & mask;
+    place ^= (place >> 6) ^ (place >> 12);
+    place = (place * odd_inverse((uint32_t)(key >> 16) | 1)) & mask;
+    place ^= place >> 7;
+    place = (place * odd_inverse((uint32_t)key | 1)) & mask;
+    return (place - (uint32_t)(key >> 48)) & mask;
+}
+
 /* The event at which a slot has turn `turn` since the start of the workload. */
 static uint64_t turn_index(uint64_t seed, uint32_t slot, uint64_t turn)
 {
     const uint64_t number = turn / ROUND_TURNS;
     const uint64_t key = round_key(seed, number);
-    uint64_t left = turn % ROUND_TURNS;
-    uint32_t place = 0;
-    while (round_mix(key, place) % WORKLOAD_W1_FLOWFILES != slot || left-- > 0) {
-        place++;
+    uint32_t places[ROUND_TURNS];
+    for (uint32_t copy = 0; copy < ROUND_TURNS; copy++) {
+        places[copy] = round_unmix(key, slot + copy * WORKLOAD_W1_FLOWFILES);
     }
-    return number * ROUND_EVENTS + place;
+    for (uint32_t copy = 0; copy < ROUND_TURNS; copy++) {
+        uint64_t before = 0;
+        for (uint32_t other = 0; other < ROUND_TURNS; other++) {
+            before += places[other] < places[copy];
+        }
+        if (before == turn % ROUND_TURNS) {
+            return number * ROUND_EVENTS + places[copy];
+        }
+    }
+    return number * ROUND_EVENTS;
 }
 
 /* Ends the attribute that was written from `from` to `to`. */
