@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SCRATCH_PATH_SIZE = 256 };
+enum {
+    SCRATCH_PATH_SIZE = 256
+};
 
 /* Under $TMPDIR or /tmp. Ends the program when that cannot be written. */
 static inline void scratch_create(char path_out[SCRATCH_PATH_SIZE])
