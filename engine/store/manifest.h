@@ -28,6 +28,7 @@ struct lahar_manifest_file {
     struct lahar_segment_info info;
     uint64_t shard_bytes;
     uint32_t shard_checksum; /* CRC-32C of the whole file */
+    uint32_t toc_checksum;   /* the same of the .toc file */
     bool has_shard;
 };
 

@@ -113,7 +113,7 @@ void lahar_manifest_put_file(struct lahar_buffer *records, const struct lahar_ma
     lahar_buffer_put_u32(records, file->has_shard ? LAHAR_MANIFEST_FILE_HAS_SHARD : 0);
     lahar_buffer_put_u64(records, file->shard_bytes);
     lahar_buffer_put_u32(records, file->shard_checksum);
-    lahar_buffer_put_u32(records, 0);
+    lahar_buffer_put_u32(records, file->toc_checksum);
     LAHAR_ASSERT(records->has_failed ||
                  records->size - at - sizeof(uint32_t) == LAHAR_MANIFEST_FILE_SIZE);
     end_record(records, at);

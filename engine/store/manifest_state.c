@@ -187,7 +187,7 @@ static lahar_status apply_file(struct lahar_manifest_state *state, struct lahar_
     file.has_shard = (lahar_read_u32(payload) & LAHAR_MANIFEST_FILE_HAS_SHARD) != 0;
     file.shard_bytes = lahar_read_u64(payload);
     file.shard_checksum = lahar_read_u32(payload);
-    (void)lahar_read_u32(payload);
+    file.toc_checksum = lahar_read_u32(payload);
     const struct lahar_manifest_file *last =
         state->file_count == 0 ? NULL : &state->files[state->file_count - 1];
     if (payload->failed || info->first_id > info->last_id ||

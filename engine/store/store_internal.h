@@ -13,9 +13,29 @@ enum lahar_store_work {
     LAHAR_WORK_COUNT = 18
 };
 
-/* io is used, not owned; NULL: by options->backend. With start_threads false no
- * thread is started: the caller drives lahar_store_step, and calls that would wait run
+/* Mistakes that the crash explorer must find; they exist only in builds with
+ * LAHAR_PLANTED_BUGS. The low 16 bits belong to the journal. */
+enum lahar_store_planted_bug {
+    LAHAR_PLANTED_JOURNAL_MASK = 0xffff,
+    LAHAR_PLANTED_ROLLOVER_NO_DIRECTORY_SYNC = 1 << 16,
+    LAHAR_PLANTED_ROLLOVER_BEFORE_DURABLE = 1 << 17
+};
+
+struct lahar_store_config {
+    struct lahar_io *io;            /* used, not owned; NULL: by options->backend */
+    bool start_threads;             /* false: the caller drives lahar_store_step */
+    unsigned planted_bugs;          /* enum lahar_store_planted_bug */
+    uint64_t group_event_max;       /* most events of one rollover; 0: as many as a shard takes */
+    uint64_t id_reserve;            /* ids reserved ahead; 0: 2^20, rising with the rate */
+    uint64_t manifest_growth_bytes; /* log that brings on a snapshot; 0: 1 MiB */
+};
+
+/* With start_threads false no thread is started, and calls that would wait run
  * the steps themselves, in order of work number, until they are done. */
+lahar_status lahar_store_open_config(const char *directory, const lahar_options *options,
+                                     const struct lahar_store_config *config, uint64_t deadline_ns,
+                                     lahar_store **store_out, lahar_error *error);
+/* The same with the defaults of everything but io and start_threads. */
 lahar_status lahar_store_open_with(const char *directory, const lahar_options *options,
                                    struct lahar_io *io, bool start_threads, uint64_t deadline_ns,
                                    lahar_store **store_out, lahar_error *error);

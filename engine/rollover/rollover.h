@@ -1,0 +1,36 @@
+/* Rollover: turning a closed group of resident batches into event files and shards.
+ *
+ * One step decides, waits or rolls one group; only the rollover thread (or whoever
+ * drives a store without threads) takes steps. A group is the batches from the rolled
+ * id up to a cut, which is always a batch boundary. What becomes durable when is in
+ * docs/recovery.md. */
+#ifndef LAHAR_ROLLOVER_ROLLOVER_H
+#define LAHAR_ROLLOVER_ROLLOVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lahar/store.h"
+
+struct lahar_rollover;
+
+lahar_status lahar_rollover_create(lahar_store *store, struct lahar_rollover **rollover_out,
+                                   lahar_error *error);
+void lahar_rollover_destroy(struct lahar_rollover *rollover); /* NULL is allowed */
+
+/* One step; returns whether it did anything. Without threads it never waits. */
+bool lahar_rollover_step(struct lahar_rollover *rollover);
+
+/* Rolls everything that is below the next id now, and waits for it. The status of an
+ * attempt that failed meanwhile, LAHAR_TIMEOUT, LAHAR_CLOSED. Any thread. */
+lahar_status lahar_rollover_request(struct lahar_rollover *rollover, uint64_t deadline_ns,
+                                    lahar_error *error);
+
+struct lahar_rollover_stat {
+    uint64_t rolled_id;
+    uint64_t rollovers;
+    uint64_t failures;
+};
+void lahar_rollover_stat_get(struct lahar_rollover *rollover, struct lahar_rollover_stat *stat_out);
+
+#endif

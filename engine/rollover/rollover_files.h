@@ -1,0 +1,36 @@
+/* The files of one stream in one rollover: event file, toc and shard. */
+#ifndef LAHAR_ROLLOVER_ROLLOVER_FILES_H
+#define LAHAR_ROLLOVER_ROLLOVER_FILES_H
+
+#include <stdint.h>
+
+#include "engine/store/store_state.h"
+
+/* The part of a group that belongs to one stream. */
+struct lahar_rollover_part {
+    uint32_t stream;
+    uint64_t event_count;
+    uint64_t raw_bytes;
+    size_t first_batch; /* of the group's batches, the first and the last with events of it */
+    size_t last_batch;
+};
+
+struct lahar_rollover_group_range {
+    const struct lahar_resident_batch *batches;
+    const uint64_t *stream_masks; /* for each batch, bit (stream % 64) of each stream in it */
+    size_t batch_count;
+    uint64_t first_id;
+    uint64_t end_id;     /* exclusive */
+    uint32_t part_count; /* event files of the rollover */
+};
+
+/* Writes, syncs and names the files of a part; the directory is left to sync. On failure none of
+ * them is left. */
+lahar_status lahar_rollover_write_part(lahar_store *store,
+                                       const struct lahar_rollover_group_range *range,
+                                       const struct lahar_rollover_part *part,
+                                       struct lahar_manifest_file *file_out, lahar_error *error);
+/* Removes the files that write_part has made. */
+void lahar_rollover_remove_part(lahar_store *store, const struct lahar_manifest_file *file);
+
+#endif

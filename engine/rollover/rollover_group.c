@@ -1,0 +1,237 @@
+/* Rolling one group.
+ *
+ * Order, and the crash that each step survives (docs/recovery.md):
+ *   1. event file, toc and shard of every stream, synced under temporary names, renamed;
+ *      before the next step the manifest knows none of them and the journals have all
+ *   2. sync of the directory: the names are durable before anything refers to them
+ *   3. one change of the manifest: files, offsets, rolled id; from here on the files
+ *      are the truth for the ids below
+ *   4. the new set of files for readers, then the journals forget; an instant between
+ *      the two shows the events in both, and snapshots take them from the files */
+#include "engine/rollover/rollover_group.h"
+
+#include "engine/event/row.h"
+#include "engine/rollover/rollover_files.h"
+#include "io/base/error.h"
+
+#define VIEW_WAIT_NS UINT64_C(1000000000)
+
+/* Everything of one attempt; owned by lahar_rollover_group. */
+struct attempt {
+    lahar_store *store;
+    struct lahar_segment_set *base; /* the set in force */
+    struct lahar_rollover_group_range range;
+    uint64_t *stream_masks;
+    struct lahar_rollover_part *parts; /* by order of stream */
+    struct lahar_manifest_file *entries;
+    struct lahar_stored_file **files;
+    uint32_t file_count; /* entries and files made so far */
+    struct lahar_offset_table offsets;
+    lahar_error *error;
+};
+
+/* The group: whole batches from the rolled id on, until one of its limits is reached. */
+static void choose_batches(struct attempt *attempt, const struct lahar_resident_view *view,
+                           uint64_t cut_id)
+{
+    const lahar_store *store = attempt->store;
+    struct lahar_rollover_group_range *range = &attempt->range;
+    const uint64_t event_max = store->config.group_event_max == 0 ? LAHAR_SHARD_DOCUMENTS_MAX
+                                                                  : store->config.group_event_max;
+    size_t first = 0;
+    while (first < view->batch_count && view->batches[first].first_id < range->first_id) {
+        first++;
+    }
+    uint64_t bytes = 0;
+    uint64_t events = 0;
+    size_t end = first;
+    while (end < view->batch_count && view->batches[end].first_id < cut_id) {
+        const struct lahar_resident_batch *batch = &view->batches[end];
+        if (end > first &&
+            (bytes >= store->group_size_bytes || events >= store->options.group_event_count ||
+             events + batch->event_count > event_max)) {
+            break;
+        }
+        bytes += batch->rows_size;
+        events += batch->event_count;
+        end++;
+    }
+    range->batches = view->batch_count == 0 ? NULL : view->batches + first;
+    range->batch_count = end - first;
+    const bool is_cut_short = end < view->batch_count && view->batches[end].first_id < cut_id;
+    range->end_id = is_cut_short ? view->batches[end].first_id : cut_id;
+}
+
+/* Counts the group's events by stream and notes where they are. */
+static lahar_status find_parts(struct attempt *attempt, lahar_error *error)
+{
+    lahar_store *store = attempt->store;
+    struct lahar_rollover_group_range *range = &attempt->range;
+    const uint32_t stream_count = lahar_schema_stream_count(store->catalog);
+    attempt->parts =
+        lahar_allocate_zeroed(&store->allocator, (size_t)stream_count + 1, sizeof *attempt->parts);
+    attempt->stream_masks =
+        lahar_allocate_zeroed(&store->allocator, range->batch_count + 1, sizeof(uint64_t));
+    if (attempt->parts == NULL || attempt->stream_masks == NULL) {
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to roll over %zu batches",
+                          range->batch_count);
+    }
+    range->stream_masks = attempt->stream_masks;
+    for (size_t i = 0; i < range->batch_count; i++) {
+        const struct lahar_resident_batch *batch = &range->batches[i];
+        const uint8_t *row = batch->rows;
+        size_t left = batch->rows_size;
+        for (uint32_t k = 0; k < batch->event_count; k++) {
+            const uint32_t size = lahar_row_size(row, left);
+            const uint32_t stream = size == 0 ? UINT32_MAX : lahar_load_u32(row + 4);
+            if (stream >= stream_count) {
+                return lahar_fail(error, LAHAR_CORRUPT, "the row of event %llu is damaged",
+                                  (unsigned long long)(batch->first_id + k));
+            }
+            struct lahar_rollover_part *part = &attempt->parts[stream];
+            if (part->event_count == 0) {
+                part->first_batch = i;
+            }
+            part->last_batch = i;
+            part->event_count++;
+            part->raw_bytes += size;
+            attempt->stream_masks[i] |= UINT64_C(1) << (stream % 64);
+            row += size;
+            left -= size;
+        }
+    }
+    for (uint32_t stream = 0; stream < stream_count; stream++) {
+        if (attempt->parts[stream].event_count != 0) {
+            attempt->parts[range->part_count] = attempt->parts[stream];
+            attempt->parts[range->part_count++].stream = stream;
+        }
+    }
+    return LAHAR_OK;
+}
+
+static lahar_status note_offset(void *context, const struct lahar_journal_offset *offset)
+{
+    struct attempt *attempt = context;
+    const struct lahar_offset_record record = {offset->source, offset->key, offset->value};
+    return lahar_offset_table_set(&attempt->offsets, &record, attempt->error);
+}
+
+/* Writes the files of every part and opens them for reading: a file that cannot be
+ * read back must not replace the journals. */
+static lahar_status write_files(struct attempt *attempt, lahar_error *error)
+{
+    lahar_store *store = attempt->store;
+    const uint32_t part_count = attempt->range.part_count;
+    attempt->entries =
+        lahar_allocate_zeroed(&store->allocator, (size_t)part_count + 1, sizeof *attempt->entries);
+    attempt->files =
+        lahar_allocate_zeroed(&store->allocator, (size_t)part_count + 1, sizeof *attempt->files);
+    if (attempt->entries == NULL || attempt->files == NULL) {
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to roll over %u streams", part_count);
+    }
+    for (uint32_t i = 0; i < part_count; i++) {
+        struct lahar_manifest_file *entry = &attempt->entries[i];
+        LAHAR_TRY(
+            lahar_rollover_write_part(store, &attempt->range, &attempt->parts[i], entry, error));
+        attempt->file_count++;
+        LAHAR_TRY(lahar_stored_file_open(store->io, store->events_directory, entry, store->catalog,
+                                         store->cache, &store->allocator, &attempt->files[i],
+                                         error));
+        const struct lahar_stored_file *file = attempt->files[i];
+        if (file->segment == NULL || file->shard == NULL) {
+            return lahar_fail(
+                error, file->segment == NULL ? file->segment_status : file->shard_status,
+                "event file %llu cannot be read back", (unsigned long long)entry->info.number);
+        }
+    }
+#ifdef LAHAR_PLANTED_BUGS
+    if ((store->config.planted_bugs & LAHAR_PLANTED_ROLLOVER_NO_DIRECTORY_SYNC) != 0) {
+        return LAHAR_OK;
+    }
+#endif
+    return part_count == 0
+               ? LAHAR_OK
+               : store->io->ops->sync_directory(store->io, store->events_directory, error);
+}
+
+static lahar_status commit(struct attempt *attempt, lahar_error *error)
+{
+    lahar_store *store = attempt->store;
+    struct lahar_buffer records;
+    lahar_buffer_init(&records, &store->allocator);
+    for (uint32_t i = 0; i < attempt->file_count; i++) {
+        lahar_manifest_put_file(&records, &attempt->entries[i]);
+    }
+    lahar_manifest_put_offsets(&records, &attempt->offsets);
+    lahar_manifest_put_file_number(
+        &records, atomic_load_explicit(&store->next_file_number, memory_order_relaxed));
+    lahar_manifest_put_rolled(&records, attempt->range.end_id);
+    const lahar_status status = lahar_store_commit_manifest(store, &records, error);
+    lahar_buffer_deinit(&records);
+    return status;
+}
+
+/* With the view pinned: writes, commits and publishes the chosen group. */
+static lahar_status roll(struct attempt *attempt, lahar_error *error)
+{
+    lahar_store *store = attempt->store;
+    struct lahar_segment_set *set = NULL;
+    LAHAR_TRY(find_parts(attempt, error));
+    LAHAR_TRY(lahar_journals_offsets(store->journals, attempt->range.first_id,
+                                     attempt->range.end_id, note_offset, attempt, error));
+    lahar_status status = write_files(attempt, error);
+    if (status == LAHAR_OK) {
+        status = lahar_segment_set_create(attempt->base, attempt->files, attempt->file_count,
+                                          attempt->range.end_id, &store->allocator, &set, error);
+    }
+    if (status == LAHAR_OK) {
+        status = commit(attempt, error);
+        /* After a failure for good it is not known whether the manifest names the files. */
+        if (status == LAHAR_POISONED) {
+            lahar_segment_set_release(set);
+            return status;
+        }
+    }
+    if (status != LAHAR_OK) {
+        lahar_segment_set_release(set);
+        for (uint32_t i = 0; i < attempt->file_count; i++) {
+            lahar_rollover_remove_part(store, &attempt->entries[i]);
+        }
+        return status;
+    }
+    lahar_store_publish_set(store, set);
+    return LAHAR_OK;
+}
+
+lahar_status lahar_rollover_group(lahar_store *store, uint64_t cut_id, uint64_t *rolled_id_out,
+                                  lahar_error *error)
+{
+    lahar_error first_error = {0};
+    struct attempt attempt = {.store = store, .error = &first_error};
+    struct lahar_resident_view view = {0};
+    lahar_offset_table_init(&attempt.offsets, true, &store->allocator);
+    attempt.base = lahar_store_acquire_set(store);
+    attempt.range.first_id = attempt.base->rolled_id;
+    lahar_status status = lahar_journals_view(store->journals, VIEW_WAIT_NS, &view, &first_error);
+    if (status == LAHAR_OK) {
+        choose_batches(&attempt, &view, cut_id);
+        status = roll(&attempt, &first_error);
+        lahar_journals_unview(store->journals, &view);
+    }
+    if (status == LAHAR_OK) {
+        lahar_journals_forget(store->journals, attempt.range.end_id);
+        *rolled_id_out = attempt.range.end_id;
+    } else if (error != NULL && error->status == LAHAR_OK) {
+        *error = first_error;
+    }
+    for (uint32_t i = 0; i < attempt.file_count; i++) {
+        lahar_stored_file_release(attempt.files[i]);
+    }
+    lahar_release(&store->allocator, attempt.files);
+    lahar_release(&store->allocator, attempt.entries);
+    lahar_release(&store->allocator, attempt.parts);
+    lahar_release(&store->allocator, attempt.stream_masks);
+    lahar_offset_table_deinit(&attempt.offsets);
+    lahar_segment_set_release(attempt.base);
+    return status;
+}

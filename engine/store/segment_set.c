@@ -1,0 +1,178 @@
+/* Sets of event files and the files in them; both are reference-counted and
+ * immutable once another thread can see them. */
+#include "engine/store/segment_set.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/base/error.h"
+
+static lahar_status fetch_shard(void *context, uint64_t offset, void *data, size_t size,
+                                lahar_error *error)
+{
+    const struct lahar_stored_file *file = context;
+    size_t read = 0;
+    LAHAR_TRY(file->io->ops->read(file->io, file->shard_file, offset, data, size, &read, error));
+    if (read != size) {
+        return lahar_fail(error, LAHAR_CORRUPT,
+                          "shard %llu ends at %llu, before the %zu bytes at %llu",
+                          (unsigned long long)file->entry.info.number,
+                          (unsigned long long)(offset + read), size, (unsigned long long)offset);
+    }
+    return LAHAR_OK;
+}
+
+static lahar_status open_shard(struct lahar_stored_file *file, const char *directory)
+{
+    if (!file->entry.has_shard) {
+        return LAHAR_NOT_FOUND;
+    }
+    char name[LAHAR_FILE_NAME_SIZE];
+    char path[LAHAR_MANIFEST_PATH_SIZE];
+    lahar_segment_file_name(&file->entry.info, ".shard", name);
+    const int length = snprintf(path, sizeof path, "%s/%s", directory, name);
+    if (length < 0 || (size_t)length >= sizeof path) {
+        return LAHAR_INVALID;
+    }
+    uint64_t size = 0;
+    LAHAR_TRY(file->io->ops->open(file->io, path, LAHAR_IO_READ, &file->shard_file, NULL));
+    LAHAR_TRY(file->io->ops->size(file->io, file->shard_file, &size, NULL));
+    if (size != file->entry.shard_bytes) {
+        return LAHAR_CORRUPT;
+    }
+    const struct lahar_shard_source source = {fetch_shard, file, size};
+    LAHAR_TRY(lahar_shard_open(&source, file->allocator, &file->shard, NULL));
+    if (lahar_shard_document_count(file->shard) != file->entry.info.event_count) {
+        lahar_shard_close(file->shard);
+        file->shard = NULL;
+        return LAHAR_CORRUPT;
+    }
+    return LAHAR_OK;
+}
+
+lahar_status lahar_stored_file_open(struct lahar_io *io, const char *directory,
+                                    const struct lahar_manifest_file *entry,
+                                    const struct lahar_schema_catalog *catalog,
+                                    struct lahar_block_cache *cache,
+                                    const lahar_allocator *allocator,
+                                    struct lahar_stored_file **file_out, lahar_error *error)
+{
+    *file_out = NULL;
+    struct lahar_stored_file *file = lahar_allocate_zeroed(allocator, 1, sizeof *file);
+    if (file == NULL) {
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for an event file");
+    }
+    atomic_init(&file->references, 1);
+    file->entry = *entry;
+    file->io = io;
+    file->allocator = allocator;
+    file->segment_status = lahar_segment_open(io, directory, &entry->info, catalog, cache,
+                                              allocator, &file->segment, NULL);
+    file->shard_status = open_shard(file, directory);
+    if (file->shard == NULL) {
+        io->ops->close(io, file->shard_file);
+        file->shard_file = NULL;
+    }
+    if (file->segment_status == LAHAR_NO_MEMORY || file->shard_status == LAHAR_NO_MEMORY) {
+        lahar_stored_file_release(file);
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to open event file %llu",
+                          (unsigned long long)entry->info.number);
+    }
+    *file_out = file;
+    return LAHAR_OK;
+}
+
+void lahar_stored_file_release(struct lahar_stored_file *file)
+{
+    /* The last release must see everything that the other holders did. */
+    if (file == NULL ||
+        atomic_fetch_sub_explicit(&file->references, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    lahar_shard_close(file->shard);
+    lahar_segment_release(file->segment);
+    file->io->ops->close(file->io, file->shard_file);
+    lahar_release(file->allocator, file);
+}
+
+static int compare_files(const void *a, const void *b)
+{
+    const struct lahar_stored_file *left = *(struct lahar_stored_file *const *)a;
+    const struct lahar_stored_file *right = *(struct lahar_stored_file *const *)b;
+    const uint64_t l = left->entry.info.first_id;
+    const uint64_t r = right->entry.info.first_id;
+    return (l > r) - (l < r);
+}
+
+static void set_add(struct lahar_segment_set *set, struct lahar_stored_file *file)
+{
+    atomic_fetch_add_explicit(&file->references, 1, memory_order_relaxed);
+    if (file->segment == NULL) {
+        set->lost[set->lost_count++] = file;
+    } else {
+        set->readable[set->count++] = file;
+    }
+}
+
+lahar_status lahar_segment_set_create(const struct lahar_segment_set *base,
+                                      struct lahar_stored_file *const *files, size_t count,
+                                      uint64_t rolled_id, const lahar_allocator *allocator,
+                                      struct lahar_segment_set **set_out, lahar_error *error)
+{
+    const size_t total = count + (base == NULL ? 0 : base->count + base->lost_count) + 1;
+    struct lahar_segment_set *set = lahar_allocate_zeroed(allocator, 1, sizeof *set);
+    if (set == NULL) {
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for the list of event files");
+    }
+    atomic_init(&set->references, 1);
+    set->allocator = allocator;
+    set->rolled_id = rolled_id;
+    set->segments = lahar_allocate_zeroed(allocator, total, sizeof *set->segments);
+    set->readable = lahar_allocate_zeroed(allocator, total, sizeof *set->readable);
+    set->lost = lahar_allocate_zeroed(allocator, total, sizeof *set->lost);
+    if (set->segments == NULL || set->readable == NULL || set->lost == NULL) {
+        lahar_segment_set_release(set);
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a list of %zu event files", total);
+    }
+    for (size_t i = 0; base != NULL && i < base->count; i++) {
+        set_add(set, base->readable[i]);
+    }
+    for (size_t i = 0; base != NULL && i < base->lost_count; i++) {
+        set_add(set, base->lost[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        set_add(set, files[i]);
+    }
+    qsort(set->readable, set->count, sizeof *set->readable, compare_files);
+    qsort(set->lost, set->lost_count, sizeof *set->lost, compare_files);
+    for (size_t i = 0; i < set->count; i++) {
+        set->segments[i] =
+            (struct lahar_snapshot_segment){set->readable[i]->segment, set->readable[i]->shard};
+    }
+    *set_out = set;
+    return LAHAR_OK;
+}
+
+void lahar_segment_set_acquire(struct lahar_segment_set *set)
+{
+    atomic_fetch_add_explicit(&set->references, 1, memory_order_relaxed);
+}
+
+void lahar_segment_set_release(struct lahar_segment_set *set)
+{
+    /* As for files: the last release sees what the other holders did. */
+    if (set == NULL || atomic_fetch_sub_explicit(&set->references, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    for (size_t i = 0; i < set->count; i++) {
+        lahar_stored_file_release(set->readable[i]);
+    }
+    for (size_t i = 0; i < set->lost_count; i++) {
+        lahar_stored_file_release(set->lost[i]);
+    }
+    lahar_release(set->allocator, set->segments);
+    lahar_release(set->allocator, set->readable);
+    lahar_release(set->allocator, set->lost);
+    lahar_release(set->allocator, set);
+}

@@ -1,0 +1,58 @@
+/* The event files that reads see: immutable lists, replaced as a whole.
+ *
+ * A set says "every event below rolled_id is in these files". Snapshots hold a
+ * reference to the set, the set holds its files, and a file stays open until the
+ * last set that lists it has gone, whatever has become of its name. */
+#ifndef LAHAR_STORE_SEGMENT_SET_H
+#define LAHAR_STORE_SEGMENT_SET_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "engine/store/manifest.h"
+#include "engine/store/snapshot.h"
+
+/* An event file of the store with its shard. A damaged event file is still
+ * listed, without a segment, so that its ids are known to be lost and not absent. */
+struct lahar_stored_file {
+    atomic_uint references;
+    struct lahar_manifest_file entry;
+    struct lahar_segment *segment;    /* NULL: cannot be read */
+    struct lahar_shard *shard;        /* NULL: cannot be read, or there is none */
+    struct lahar_io_file *shard_file; /* of the shard while it is open */
+    struct lahar_io *io;
+    const lahar_allocator *allocator;
+    lahar_status segment_status; /* why segment is NULL */
+    lahar_status shard_status;   /* why shard is NULL */
+};
+
+struct lahar_segment_set {
+    atomic_uint references;
+    uint64_t rolled_id;
+    size_t count;
+    struct lahar_snapshot_segment *segments; /* readable files, in order of first id */
+    struct lahar_stored_file **readable;     /* the same */
+    size_t lost_count;
+    struct lahar_stored_file **lost; /* files without a segment, in order of first id */
+    const lahar_allocator *allocator;
+};
+
+/* Opens the file that entry describes. Damage is noted in the result; the status
+ * is about memory alone. */
+lahar_status lahar_stored_file_open(struct lahar_io *io, const char *directory,
+                                    const struct lahar_manifest_file *entry,
+                                    const struct lahar_schema_catalog *catalog,
+                                    struct lahar_block_cache *cache,
+                                    const lahar_allocator *allocator,
+                                    struct lahar_stored_file **file_out, lahar_error *error);
+void lahar_stored_file_release(struct lahar_stored_file *file); /* NULL is allowed */
+
+/* A set of base's files (NULL: none) and count more, each of which it references. */
+lahar_status lahar_segment_set_create(const struct lahar_segment_set *base,
+                                      struct lahar_stored_file *const *files, size_t count,
+                                      uint64_t rolled_id, const lahar_allocator *allocator,
+                                      struct lahar_segment_set **set_out, lahar_error *error);
+void lahar_segment_set_acquire(struct lahar_segment_set *set);
+void lahar_segment_set_release(struct lahar_segment_set *set); /* NULL is allowed */
+
+#endif

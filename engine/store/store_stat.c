@@ -1,0 +1,89 @@
+/* Statistics: gathered from the rooms that count. */
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/rollover/rollover.h"
+#include "engine/store/store_state.h"
+#include "io/base/error.h"
+
+static void take_journals(lahar_store *store, lahar_stat *stat)
+{
+    struct lahar_journals_stat journals;
+    struct lahar_rollover_stat rollover;
+    lahar_journals_stat_get(store->journals, &journals);
+    lahar_rollover_stat_get(store->rollover, &rollover);
+    stat->next_id = journals.next_id;
+    stat->durable_id = journals.durable_id;
+    stat->appended_events = journals.appended_events;
+    stat->appended_bytes = journals.appended_bytes;
+    stat->resident_bytes = journals.resident_bytes;
+    stat->journal_bytes = journals.file_bytes;
+    stat->journals_active = journals.active;
+    stat->journal_writes = journals.writes;
+    stat->journal_write_bytes = journals.write_bytes;
+    stat->journal_syncs = journals.syncs;
+    stat->io_submits = journals.submits;
+    stat->writer_wakes = journals.wakes;
+    stat->rollovers = rollover.rollovers;
+    stat->rollover_failures = rollover.failures;
+    memcpy(stat->sync_mode, journals.sync_mode, sizeof stat->sync_mode);
+    stat->poisoned = lahar_journals_health(store->journals, NULL);
+}
+
+static void take_snapshot(const struct lahar_snapshot *snapshot, lahar_stat *stat)
+{
+    const size_t segment_count = lahar_snapshot_segment_count(snapshot);
+    for (size_t i = 0; i < segment_count; i++) {
+        stat->event_count +=
+            lahar_segment_describe(lahar_snapshot_segment(snapshot, i)->segment)->event_count;
+    }
+    const size_t batch_count = lahar_snapshot_batch_count(snapshot);
+    for (size_t i = 0; i < batch_count; i++) {
+        stat->event_count += lahar_snapshot_batch(snapshot, i)->event_count;
+    }
+}
+
+static void take_files(lahar_store *store, lahar_stat *stat)
+{
+    struct lahar_segment_set *set = lahar_store_acquire_set(store);
+    for (size_t i = 0; i < set->count; i++) {
+        const struct lahar_manifest_file *entry = &set->readable[i]->entry;
+        stat->event_file_bytes += entry->info.file_bytes + entry->info.toc_bytes;
+        stat->event_raw_bytes += entry->info.raw_bytes;
+        stat->index_bytes += entry->shard_bytes;
+    }
+    stat->event_file_count = (uint32_t)(set->count + set->lost_count);
+    stat->rolled_id = set->rolled_id;
+    lahar_segment_set_release(set);
+}
+
+lahar_status lahar_stat_get(lahar_store *store, lahar_stat *stat_out, lahar_error *error)
+{
+    const size_t size = stat_out->struct_size;
+    if (size < sizeof(size_t) || size > 4096) {
+        return lahar_fail(error, LAHAR_INVALID, "stat: struct_size is %zu", size);
+    }
+    lahar_stat stat = {.struct_size = size};
+    struct lahar_snapshot *snapshot = NULL;
+    LAHAR_TRY(lahar_snapshot_take(store, &snapshot, error));
+    take_snapshot(snapshot, &stat);
+    if (store->journals != NULL) {
+        take_journals(store, &stat);
+    } else {
+        stat.next_id = lahar_snapshot_end(snapshot);
+        stat.durable_id = stat.next_id;
+        stat.resident_bytes = store->recovery.bytes;
+    }
+    lahar_snapshot_release(snapshot);
+    take_files(store, &stat);
+    uint64_t cache_bytes = 0;
+    lahar_block_cache_stat(store->cache, &stat.cache_hits, &stat.cache_misses, &cache_bytes);
+    stat.memory_limit_bytes = store->options.memory_limit_bytes;
+    stat.stream_count = lahar_schema_stream_count(store->catalog);
+    stat.recovered_events = store->recovered_events;
+    stat.corrupt_blocks = atomic_load_explicit(&store->corrupt_blocks, memory_order_relaxed);
+    (void)snprintf(stat.backend, sizeof stat.backend, "%s", store->io->name);
+    (void)snprintf(stat.backend_reason, sizeof stat.backend_reason, "%s", store->io->reason);
+    memcpy(stat_out, &stat, size < sizeof stat ? size : sizeof stat);
+    return LAHAR_OK;
+}

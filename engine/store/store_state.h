@@ -1,0 +1,111 @@
+/* The open store: what it owns and which lock guards what.
+ *
+ * Lock order: manifest_lock before set_lock; neither is held while calling back into
+ * the host. Rollover has a lock of its own (engine/rollover/rollover.h), which is
+ * innermost. */
+#ifndef LAHAR_STORE_STORE_STATE_H
+#define LAHAR_STORE_STORE_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "engine/journal/journal.h"
+#include "engine/store/identity.h"
+#include "engine/store/manifest.h"
+#include "engine/store/segment_set.h"
+#include "engine/store/store_internal.h"
+
+struct lahar_rollover;
+
+#define LAHAR_ID_RESERVE_DEFAULT (UINT64_C(1) << 20)
+
+/* A background thread and what it loops over. */
+struct lahar_store_thread {
+    pthread_t thread;
+    bool is_running;
+};
+
+struct lahar_store {
+    /* Fixed at opening. */
+    lahar_allocator allocator;
+    lahar_options options; /* resolved; allocator points to the copy above */
+    struct lahar_store_config config;
+    char *directory;
+    char *journal_directory;
+    char *events_directory;
+    struct lahar_io *io;
+    bool owns_io;
+    pid_t owner; /* a forked child may only free */
+    struct lahar_identity identity;
+    uint64_t session;
+    uint64_t write_memory_bytes;
+    uint64_t group_size_bytes; /* as set, at most a quarter of the write memory */
+    size_t batch_size_max;     /* bytes */
+    uint64_t recovered_events;
+    struct lahar_io_file *lock_file;
+    struct lahar_schema_catalog *catalog; /* changed under manifest_lock, read by anyone */
+    struct lahar_block_cache *cache;
+    struct lahar_journals *journals;        /* NULL in a store opened for reading */
+    struct lahar_journal_recovery recovery; /* what a store opened for reading sees */
+
+    pthread_mutex_t manifest_lock;
+    struct lahar_manifest *manifest; /* guarded by manifest_lock */
+
+    pthread_mutex_t set_lock;
+    struct lahar_segment_set *set; /* guarded by set_lock */
+
+    struct lahar_rollover *rollover; /* NULL in a store opened for reading */
+
+    /* The ceiling step's, otherwise read only by opening. */
+    uint64_t id_reserve;
+    uint64_t ceiling_raised_ns; /* monotonic */
+    atomic_uint_least64_t ceiling;
+
+    atomic_uint_least32_t next_producer;
+    atomic_uint_least64_t next_file_number;
+    atomic_uint_least64_t corrupt_blocks;
+
+    /* Background threads; is_stopping is guarded by thread_lock. */
+    pthread_mutex_t thread_lock;
+    pthread_cond_t thread_wake;
+    bool is_stopping;
+    struct lahar_store_thread rollover_thread;
+    struct lahar_store_thread ceiling_thread;
+};
+
+/* One line to the host's log callback, if there is one. */
+void lahar_store_log(const lahar_store *store, lahar_log_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Commits records to the manifest under its lock; a failure for good poisons the
+ * journals too. */
+lahar_status lahar_store_commit_manifest(lahar_store *store, const struct lahar_buffer *records,
+                                         lahar_error *error);
+
+/* The current set of event files, referenced. */
+struct lahar_segment_set *lahar_store_acquire_set(lahar_store *store);
+/* Puts another in its place and takes over the caller's reference to it. */
+void lahar_store_publish_set(lahar_store *store, struct lahar_segment_set *set);
+
+/* LAHAR_READ_ONLY for a store without journals. */
+lahar_status lahar_store_check_writable(const lahar_store *store, lahar_error *error);
+
+/* --- background work (store_work.c) --------------------------------------------------- */
+
+lahar_status lahar_store_start_threads(lahar_store *store, lahar_error *error);
+void lahar_store_stop_threads(lahar_store *store); /* waits for them */
+/* Ends the waits of the background threads. */
+void lahar_store_wake_threads(lahar_store *store);
+bool lahar_store_is_stopping(lahar_store *store);
+/* Without threads: runs the steps in order of work number until is_done. False when
+ * nothing can be done any more and is_done still says no. */
+bool lahar_store_drive(lahar_store *store, bool (*is_done)(void *context), void *context);
+/* One ceiling step. */
+bool lahar_store_raise_ceiling(lahar_store *store);
+
+/* Waits until everything below end_id is durable, with threads or without. */
+lahar_status lahar_store_wait_durable(lahar_store *store, uint64_t end_id, uint64_t deadline_ns,
+                                      lahar_error *error);
+
+#endif

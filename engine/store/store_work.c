@@ -1,0 +1,217 @@
+/* Background work: the threads that loop over non-blocking steps, the id ceiling, and
+ * running the same steps by hand where there are no threads.
+ *
+ * "lahar-rollover" may be busy for as long as a rollover takes; "lahar-ceiling" does
+ * nothing but keep reserved ids ahead of the appends, so that these never wait for it.
+ * Both block every signal: signals are the host's. */
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "engine/rollover/rollover.h"
+#include "engine/store/store_state.h"
+#include "io/base/error.h"
+
+enum {
+    POLL_MS = 50, /* of both threads while nobody wakes them */
+    /* Rounds without any work done after which a store without threads is at rest: a queued
+     * operation may take a few to complete. */
+    IDLE_ROUNDS_MAX = 64
+};
+
+#define ID_RESERVE_MAX (UINT64_C(1) << 26)
+#define NS_PER_SECOND  UINT64_C(1000000000)
+
+void lahar_store_log(const lahar_store *store, lahar_log_level level, const char *format, ...)
+{
+    if (store->options.log == NULL) {
+        return;
+    }
+    char message[LAHAR_ERROR_MESSAGE_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    const int written = vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    if (written >= 0) {
+        store->options.log(store->options.log_context, level, message);
+    }
+}
+
+/* --- the ceiling ------------------------------------------------------------------ */
+
+/* How many ids to reserve: twice as many as before when the last reserve was used up
+ * within a second. */
+static uint64_t next_reserve(lahar_store *store)
+{
+    const uint64_t now_ns = store->io->ops->monotonic_ns(store->io);
+    uint64_t reserve = store->id_reserve;
+    if (store->config.id_reserve == 0 && now_ns - store->ceiling_raised_ns < NS_PER_SECOND &&
+        reserve < ID_RESERVE_MAX) {
+        reserve *= 2;
+    }
+    store->ceiling_raised_ns = now_ns;
+    return reserve;
+}
+
+bool lahar_store_raise_ceiling(lahar_store *store)
+{
+    const uint64_t next_id = lahar_journals_next_id(store->journals);
+    const uint64_t ceiling = atomic_load_explicit(&store->ceiling, memory_order_relaxed);
+    if (ceiling > next_id && ceiling - next_id > store->id_reserve / 2) {
+        return false;
+    }
+    const uint64_t reserve = next_reserve(store);
+    const uint64_t raised = (next_id > ceiling ? next_id : ceiling) + reserve;
+    struct lahar_buffer records;
+    lahar_buffer_init(&records, &store->allocator);
+    lahar_manifest_put_ceiling(&records, raised);
+    lahar_error error = {0};
+    const lahar_status status = lahar_store_commit_manifest(store, &records, &error);
+    lahar_buffer_deinit(&records);
+    if (status != LAHAR_OK) {
+        if (status != LAHAR_POISONED) {
+            lahar_store_log(store, LAHAR_LOG_WARNING, "reserving ids: %s", error.message);
+        }
+        return false;
+    }
+    store->id_reserve = reserve;
+    atomic_store_explicit(&store->ceiling, raised, memory_order_relaxed);
+    lahar_journals_set_ceiling(store->journals, raised);
+    return true;
+}
+
+/* --- steps by hand ------------------------------------------------------------------ */
+
+bool lahar_store_step(lahar_store *store, uint32_t work)
+{
+    if (store->journals == NULL) {
+        return false;
+    }
+    if (work < LAHAR_WORK_ROLLOVER) {
+        return lahar_journals_step(store->journals, work);
+    }
+    if (work == LAHAR_WORK_ROLLOVER) {
+        return lahar_rollover_step(store->rollover);
+    }
+    return work == LAHAR_WORK_CEILING && lahar_store_raise_ceiling(store);
+}
+
+bool lahar_store_drive(lahar_store *store, bool (*is_done)(void *context), void *context)
+{
+    for (uint32_t idle_rounds = 0; idle_rounds < IDLE_ROUNDS_MAX;) {
+        if (is_done(context)) {
+            return true;
+        }
+        bool has_worked = false;
+        for (uint32_t work = 0; work < LAHAR_WORK_COUNT; work++) {
+            has_worked = lahar_store_step(store, work) || has_worked;
+        }
+        idle_rounds = has_worked ? 0 : idle_rounds + 1;
+    }
+    return is_done(context);
+}
+
+/* --- threads ------------------------------------------------------------------------ */
+
+bool lahar_store_is_stopping(lahar_store *store)
+{
+    (void)pthread_mutex_lock(&store->thread_lock);
+    const bool is_stopping = store->is_stopping;
+    (void)pthread_mutex_unlock(&store->thread_lock);
+    return is_stopping;
+}
+
+/* Sleeps until woken, stopped, or POLL_MS have passed. */
+static void rest(lahar_store *store)
+{
+    const uint64_t until_ns = store->io->ops->monotonic_ns(store->io) + POLL_MS * UINT64_C(1000000);
+    const struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_SECOND),
+                                   .tv_nsec = (long)(until_ns % NS_PER_SECOND)};
+    (void)pthread_mutex_lock(&store->thread_lock);
+    if (!store->is_stopping) {
+        (void)pthread_cond_timedwait(&store->thread_wake, &store->thread_lock, &until);
+    }
+    (void)pthread_mutex_unlock(&store->thread_lock);
+}
+
+static void *loop_rollover(void *context)
+{
+    lahar_store *store = context;
+    while (!lahar_store_is_stopping(store)) {
+        if (!lahar_rollover_step(store->rollover)) {
+            rest(store);
+        }
+    }
+    return NULL;
+}
+
+static void *loop_ceiling(void *context)
+{
+    lahar_store *store = context;
+    while (!lahar_store_is_stopping(store)) {
+        if (!lahar_store_raise_ceiling(store)) {
+            rest(store);
+        }
+    }
+    return NULL;
+}
+
+static lahar_status start_thread(lahar_store *store, struct lahar_store_thread *thread,
+                                 const char *name, void *(*loop)(void *context), lahar_error *error)
+{
+    sigset_t all;
+    sigset_t before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int result = pthread_create(&thread->thread, NULL, loop, store);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (result != 0) {
+        return lahar_fail_errno(error, result, "starting thread %s", name);
+    }
+    thread->is_running = true;
+    (void)pthread_setname_np(thread->thread, name);
+    return LAHAR_OK;
+}
+
+lahar_status lahar_store_start_threads(lahar_store *store, lahar_error *error)
+{
+    (void)pthread_mutex_lock(&store->thread_lock);
+    store->is_stopping = false;
+    (void)pthread_mutex_unlock(&store->thread_lock);
+    lahar_status status = LAHAR_OK;
+    if (store->config.start_threads && store->journals != NULL) {
+        status =
+            start_thread(store, &store->rollover_thread, "lahar-rollover", loop_rollover, error);
+        if (status == LAHAR_OK) {
+            status =
+                start_thread(store, &store->ceiling_thread, "lahar-ceiling", loop_ceiling, error);
+        }
+        if (status != LAHAR_OK) {
+            lahar_store_stop_threads(store);
+        }
+    }
+    return status;
+}
+
+void lahar_store_wake_threads(lahar_store *store)
+{
+    (void)pthread_mutex_lock(&store->thread_lock);
+    (void)pthread_cond_broadcast(&store->thread_wake);
+    (void)pthread_mutex_unlock(&store->thread_lock);
+}
+
+void lahar_store_stop_threads(lahar_store *store)
+{
+    (void)pthread_mutex_lock(&store->thread_lock);
+    store->is_stopping = true;
+    (void)pthread_cond_broadcast(&store->thread_wake);
+    (void)pthread_mutex_unlock(&store->thread_lock);
+    struct lahar_store_thread *const threads[] = {&store->rollover_thread, &store->ceiling_thread};
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+        if (threads[i]->is_running) {
+            (void)pthread_join(threads[i]->thread, NULL);
+            threads[i]->is_running = false;
+        }
+    }
+}
