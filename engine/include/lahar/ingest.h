@@ -38,6 +38,8 @@ typedef struct lahar_ingest_options {
     /* Called for each record that cannot be parsed; message is one line. */
     void (*on_error)(void *context, uint64_t line, uint64_t offset, const char *message);
     void *on_error_context;
+    bool errors_as_events; /* such a record becomes an event with _raw_record and _error */
+    bool allow_ragged;     /* CSV and TSV: rows may be shorter or longer than the header */
 } lahar_ingest_options;
 
 LAHAR_API void lahar_ingest_options_init(lahar_ingest_options *options);

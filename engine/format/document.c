@@ -1,0 +1,388 @@
+/* The walk over a document; see document.h. It is a loop over the tokens with a
+ * stack of the open containers, which the tokenizer bounds. */
+#include "engine/format/document.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/format/document_keys.h"
+#include "engine/format/time_text.h"
+#include "engine/format/value_text.h"
+
+/* A value together with the name under which it was met. */
+struct place {
+    lahar_bytes name;
+    const struct lahar_field_entry *entry; /* the declared field of that name, or NULL */
+    size_t map_index;
+    bool is_element;
+    bool is_map;
+};
+
+static const char *type_name(lahar_type type)
+{
+    static const char *const names[] = {"",     "keyword", "text",          "uuid",
+                                        "i64",  "u64",     "f64",           "bool",
+                                        "time", "bytes",   "list of uuids", "list of keywords",
+                                        "map"};
+    return names[type];
+}
+
+static lahar_status refuse(struct lahar_document *document, const struct lahar_field_entry *entry,
+                           lahar_bytes text)
+{
+    const int shown = text.size > 60 ? 60 : (int)text.size;
+    (void)snprintf(document->failure, sizeof document->failure,
+                   "field \"%.80s\": not a value of type %s: %.*s", entry->name,
+                   type_name(entry->type), shown, shown == 0 ? "" : (const char *)text.data);
+    return LAHAR_INVALID;
+}
+
+static struct lahar_buffer *shape_of(struct lahar_document *document)
+{
+    return &document->record->shape;
+}
+
+static void put_field(struct lahar_document *document, uint8_t mark, uint32_t field)
+{
+    lahar_buffer_put_u8(shape_of(document), mark);
+    lahar_buffer_put_varint(shape_of(document), field);
+}
+
+static void put_literal(struct lahar_document *document, const struct lahar_json_token *token)
+{
+    struct lahar_buffer *shape = shape_of(document);
+    const bool is_string = token->kind == LAHAR_JSON_STRING;
+    lahar_buffer_put_u8(shape, '=');
+    if (is_string) {
+        lahar_buffer_put_u8(shape, '"');
+    }
+    lahar_buffer_put(shape, document->text + token->offset, token->size);
+    if (is_string) {
+        lahar_buffer_put_u8(shape, '"');
+    }
+}
+
+static uint8_t plain_mark(const struct lahar_json_token *token)
+{
+    return token->kind == LAHAR_JSON_STRING ? '$' : '#';
+}
+
+/* Whether value, written in the style that the token's text has, is that text. */
+static bool put_time_style(struct lahar_document *document, const struct lahar_json_token *token,
+                           lahar_bytes text, int64_t time_ns)
+{
+    struct lahar_buffer *shape = shape_of(document);
+    if (token->kind == LAHAR_JSON_STRING) {
+        char again[LAHAR_TIME_TEXT_SIZE_MAX];
+        const size_t fraction = text.size > 21 ? text.size - 21 : 0;
+        if (fraction > 9 || text.size != lahar_time_format(time_ns, (unsigned)fraction, again) ||
+            memcmp(text.data, again, text.size) != 0) {
+            return false;
+        }
+        lahar_buffer_put_u8(shape, 't');
+        lahar_buffer_put_u8(shape, (uint8_t)('0' + fraction));
+        return true;
+    }
+    int64_t unit = 1000000000;
+    for (uint8_t digit = 0; digit <= 9; digit = (uint8_t)(digit + 3), unit /= 1000) {
+        uint8_t storage[32];
+        struct lahar_buffer again = {.data = storage, .capacity = sizeof storage};
+        const lahar_value number = {.type = LAHAR_I64, .as.i64 = time_ns / unit};
+        lahar_value_put_text(&again, &number);
+        if (time_ns % unit == 0 && again.size == text.size &&
+            memcmp(storage, text.data, text.size) == 0) {
+            lahar_buffer_put_u8(shape, 'e');
+            lahar_buffer_put_u8(shape, (uint8_t)('0' + digit));
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A scalar into its declared field. */
+static lahar_status put_declared(struct lahar_document *document,
+                                 const struct lahar_json_token *token,
+                                 const struct lahar_field_entry *entry, lahar_bytes text,
+                                 bool is_lossy)
+{
+    struct lahar_record *record = document->record;
+    if (token->kind == LAHAR_JSON_NULL) {
+        put_field(document, '@', entry->field);
+        lahar_buffer_put_u8(&record->shape, 'n');
+        return lahar_record_put_null(record, entry) ? LAHAR_OK : LAHAR_NO_MEMORY;
+    }
+    const enum lahar_record_put result = lahar_record_put_text(record, entry, text);
+    if (result == LAHAR_PUT_NO_MEMORY) {
+        return LAHAR_NO_MEMORY;
+    }
+    if (result == LAHAR_PUT_REFUSED) {
+        return refuse(document, entry, text);
+    }
+    put_field(document, '@', entry->field);
+    const bool is_time = entry->type == LAHAR_TIME;
+    const int64_t time_ns = record->values[record->value_count - 1].as.time_ns;
+    if (is_time && put_time_style(document, token, text, time_ns)) {
+        return LAHAR_OK;
+    }
+    if (is_lossy || is_time || result == LAHAR_PUT_INEXACT) {
+        put_literal(document, token);
+    } else {
+        lahar_buffer_put_u8(&record->shape, plain_mark(token));
+    }
+    return LAHAR_OK;
+}
+
+static lahar_status put_pair(struct lahar_document *document, const struct lahar_json_token *token,
+                             const struct place *place, lahar_bytes text, bool is_lossy)
+{
+    struct lahar_record *record = document->record;
+    const bool is_null = token->kind == LAHAR_JSON_NULL;
+    lahar_pair pair = {.key = place->name, .is_null = is_null};
+    if (is_null) {
+        lahar_buffer_put_u8(&record->shape, 'n');
+    } else {
+        pair.value = text;
+        if (is_lossy) {
+            put_literal(document, token);
+        } else {
+            lahar_buffer_put_u8(&record->shape, plain_mark(token));
+        }
+    }
+    return lahar_record_add_pair(record, place->map_index, pair) ? LAHAR_OK : LAHAR_NO_MEMORY;
+}
+
+/* Of an object's members or the walk's other values, whether the field can take a
+ * scalar that was met under its name: text in an array goes to the attributes. */
+static bool fills_field(const struct lahar_document *document, const struct place *place)
+{
+    const struct lahar_field_entry *entry = place->entry;
+    return entry != NULL && entry->is_declared && entry->type != LAHAR_MAP && !place->is_element &&
+           !lahar_record_has(document->record, entry->field);
+}
+
+static bool is_text_type(lahar_type type)
+{
+    return type == LAHAR_KEYWORD || type == LAHAR_TEXT || type == LAHAR_BYTES || type == LAHAR_MAP;
+}
+
+static lahar_status put_scalar(struct lahar_document *document,
+                               const struct lahar_json_token *token, const struct place *place)
+{
+    struct lahar_record *record = document->record;
+    const struct lahar_field_entry *entry = place->entry;
+    lahar_bytes text = {document->text + token->offset, token->size};
+    bool is_lossy = false;
+    if (token->kind == LAHAR_JSON_STRING &&
+        !lahar_json_token_text(document->text, token, &record->arena, &text, &is_lossy)) {
+        return LAHAR_NO_MEMORY;
+    }
+    if (entry != NULL && entry->is_time && !place->is_element &&
+        record->time_ns == LAHAR_TIME_OF_ARRIVAL) {
+        int64_t time_ns;
+        if (lahar_time_parse(text, &time_ns)) {
+            record->time_ns = time_ns;
+        }
+    }
+    if (fills_field(document, place)) {
+        return put_declared(document, token, entry, text, is_lossy);
+    }
+    if (entry != NULL && entry->is_declared && place->is_element && !is_text_type(entry->type)) {
+        return refuse(document, entry, (lahar_bytes){"an array", 8});
+    }
+    return put_pair(document, token, place, text, is_lossy);
+}
+
+/* An item of a declared list: a scalar other than null. */
+static lahar_status put_item(struct lahar_document *document, const struct lahar_json_token *token,
+                             const struct lahar_field_entry *entry, void *items, size_t index)
+{
+    lahar_bytes text = {document->text + token->offset, token->size};
+    bool is_lossy = false;
+    bool is_canonical = true;
+    if (token->kind <= LAHAR_JSON_KEY || token->kind == LAHAR_JSON_NULL) {
+        return refuse(document, entry, text);
+    }
+    if (token->kind == LAHAR_JSON_STRING &&
+        !lahar_json_token_text(document->text, token, &document->record->arena, &text, &is_lossy)) {
+        return LAHAR_NO_MEMORY;
+    }
+    if (entry->type == LAHAR_LIST_KEYWORD) {
+        ((lahar_bytes *)items)[index] = text;
+    } else if (!lahar_uuid_parse(text, &((lahar_uuid *)items)[index], &is_canonical)) {
+        return refuse(document, entry, text);
+    }
+    put_field(document, '@', entry->field);
+    if (is_lossy || !is_canonical) {
+        put_literal(document, token);
+    } else {
+        lahar_buffer_put_u8(shape_of(document), plain_mark(token));
+    }
+    return LAHAR_OK;
+}
+
+/* The array at tokens[array] into a list field. */
+static lahar_status put_list(struct lahar_document *document, uint32_t array,
+                             const struct lahar_field_entry *entry)
+{
+    struct lahar_record *record = document->record;
+    const bool is_uuid = entry->type == LAHAR_LIST_UUID;
+    const uint32_t end = document->tokens[array].end;
+    const size_t capacity = end - array; /* items are at most as many as tokens */
+    void *items = lahar_arena_allocate(
+        &record->arena, capacity * (is_uuid ? sizeof(lahar_uuid) : sizeof(lahar_bytes)));
+    lahar_value *value = lahar_record_add(record, entry->field, entry->type);
+    if (items == NULL || value == NULL) {
+        return LAHAR_NO_MEMORY;
+    }
+    size_t count = 0;
+    lahar_buffer_put_u8(&record->shape, '[');
+    for (uint32_t i = array + 1; i < end; i = document->tokens[i].end) {
+        const lahar_status status = put_item(document, &document->tokens[i], entry, items, count++);
+        if (status != LAHAR_OK) {
+            return status;
+        }
+    }
+    lahar_buffer_put_u8(&record->shape, ']');
+    if (is_uuid) {
+        value->as.uuids.items = items;
+        value->as.uuids.count = count;
+    } else {
+        value->as.keywords.items = items;
+        value->as.keywords.count = count;
+    }
+    return LAHAR_OK;
+}
+
+static lahar_status open_object(struct lahar_document *document, uint32_t index,
+                                const struct place *place, bool is_root)
+{
+    struct lahar_record *record = document->record;
+    if (!lahar_json_mark_duplicates(document->text, document->tokens, index, &record->arena)) {
+        return LAHAR_NO_MEMORY;
+    }
+    struct lahar_document_frame frame = {
+        .prefix = place->name,
+        .map_index = place->map_index,
+        .end = document->tokens[index].end,
+        .is_object = true,
+        .has_prefix = !is_root,
+        .is_map = place->is_map,
+    };
+    const struct lahar_field_entry *entry = place->entry;
+    if (entry != NULL && entry->is_declared && entry->type == LAHAR_MAP && !place->is_element) {
+        frame.map_index = lahar_record_map_index(record, entry->field);
+        if (frame.map_index == SIZE_MAX) {
+            return LAHAR_NO_MEMORY;
+        }
+        frame.has_prefix = false;
+        frame.is_map = true;
+        put_field(document, '&', entry->field);
+    }
+    lahar_buffer_put_u8(&record->shape, '{');
+    document->stack[document->depth++] = frame;
+    return LAHAR_OK;
+}
+
+/* The value at tokens[*index], moved behind what was taken of it. */
+static lahar_status put_value(struct lahar_document *document, uint32_t *index,
+                              const struct place *place)
+{
+    const struct lahar_json_token *token = &document->tokens[*index];
+    const struct lahar_field_entry *entry = place->entry;
+    const uint32_t at = (*index)++;
+    if (token->kind == LAHAR_JSON_OBJECT) {
+        return open_object(document, at, place, false);
+    }
+    if (token->kind != LAHAR_JSON_ARRAY) {
+        return put_scalar(document, token, place);
+    }
+    if (entry != NULL && (entry->type == LAHAR_LIST_UUID || entry->type == LAHAR_LIST_KEYWORD) &&
+        !place->is_element && !lahar_record_has(document->record, entry->field)) {
+        *index = token->end;
+        return put_list(document, at, entry);
+    }
+    lahar_buffer_put_u8(shape_of(document), '[');
+    document->stack[document->depth++] = (struct lahar_document_frame){
+        .prefix = place->name,
+        .entry = entry,
+        .map_index = place->map_index,
+        .end = token->end,
+        .is_map = place->is_map,
+    };
+    return LAHAR_OK;
+}
+
+/* The full name of a member and the field declared under it. */
+static lahar_status find_place(struct lahar_document *document,
+                               const struct lahar_document_frame *frame,
+                               const struct lahar_json_token *key, struct place *place_out)
+{
+    struct lahar_record *record = document->record;
+    lahar_bytes name;
+    bool is_lossy;
+    lahar_buffer_put_u8(&record->shape, '"');
+    lahar_buffer_put(&record->shape, document->text + key->offset, key->size);
+    lahar_buffer_put_u8(&record->shape, '"');
+    if (!lahar_json_token_text(document->text, key, &record->arena, &name, &is_lossy)) {
+        return LAHAR_NO_MEMORY;
+    }
+    if (frame->has_prefix) {
+        const size_t prefix_size = frame->prefix.size;
+        uint8_t *joined = lahar_arena_allocate(&record->arena, prefix_size + 1 + name.size);
+        if (joined == NULL) {
+            return LAHAR_NO_MEMORY;
+        }
+        memcpy(joined, frame->prefix.data, prefix_size);
+        joined[prefix_size] = '.';
+        memcpy(joined + prefix_size + 1, name.data, name.size);
+        name = (lahar_bytes){joined, prefix_size + 1 + name.size};
+    }
+    *place_out = (struct place){
+        .name = name,
+        .entry =
+            frame->is_map ? NULL : lahar_field_map_find(document->fields, name.data, name.size),
+        .map_index = frame->map_index,
+        .is_map = frame->is_map,
+    };
+    return LAHAR_OK;
+}
+
+lahar_status lahar_document_map(struct lahar_document *document, const uint8_t *text,
+                                const struct lahar_json_parser *parser,
+                                const struct lahar_field_map *fields, struct lahar_record *record)
+{
+    document->text = text;
+    document->tokens = parser->tokens;
+    document->record = record;
+    document->fields = fields;
+    document->depth = 0;
+    lahar_buffer_put_u8(&record->shape, LAHAR_SHAPE_JSON);
+    lahar_status status = open_object(document, 0, &(struct place){0}, true);
+    uint32_t index = 1;
+    while (status == LAHAR_OK && document->depth > 0) {
+        const struct lahar_document_frame *frame = &document->stack[document->depth - 1];
+        if (index == frame->end) {
+            lahar_buffer_put_u8(&record->shape, frame->is_object ? '}' : ']');
+            document->depth--;
+            continue;
+        }
+        struct place place = {.name = frame->prefix,
+                              .entry = frame->entry,
+                              .map_index = frame->map_index,
+                              .is_element = true,
+                              .is_map = frame->is_map};
+        if (frame->is_object) {
+            const struct lahar_json_token *key = &document->tokens[index++];
+            if ((key->flags & LAHAR_JSON_DROPPED) != 0) {
+                index = document->tokens[index].end;
+                continue;
+            }
+            status = find_place(document, frame, key, &place);
+            if (status != LAHAR_OK) {
+                break;
+            }
+        }
+        status = put_value(document, &index, &place);
+    }
+    return status != LAHAR_OK ? status : record->shape.has_failed ? LAHAR_NO_MEMORY : LAHAR_OK;
+}

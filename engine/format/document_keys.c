@@ -1,0 +1,123 @@
+/* Finding keys that are given twice. Small objects compare each new hash with those
+ * before it; large ones use a table, with a hash that hostile keys do not easily meet. */
+#include "engine/format/document_keys.h"
+
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "engine/format/field_map.h"
+
+enum {
+    SMALL_KEY_COUNT = 48
+};
+
+bool lahar_json_token_text(const uint8_t *text, const struct lahar_json_token *token,
+                           struct lahar_arena *arena, lahar_bytes *text_out, bool *is_lossy_out)
+{
+    *is_lossy_out = false;
+    *text_out = (lahar_bytes){text + token->offset, token->size};
+    if ((token->flags & LAHAR_JSON_ESCAPED) == 0) {
+        return true;
+    }
+    uint8_t *resolved = lahar_arena_allocate(arena, token->size);
+    if (resolved == NULL) {
+        return false;
+    }
+    text_out->size = lahar_json_unescape(text + token->offset, token->size, resolved, is_lossy_out);
+    text_out->data = resolved;
+    return true;
+}
+
+static bool equals(lahar_bytes a, lahar_bytes b)
+{
+    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
+/* Drops the earlier of two keys when they are the same. */
+static bool drop_if_same(const uint8_t *text, struct lahar_json_token *earlier, lahar_bytes name,
+                         struct lahar_arena *arena, bool *is_same_out)
+{
+    lahar_bytes other;
+    bool is_lossy;
+    if (!lahar_json_token_text(text, earlier, arena, &other, &is_lossy)) {
+        return false;
+    }
+    *is_same_out = equals(other, name);
+    if (*is_same_out) {
+        earlier->flags |= LAHAR_JSON_DROPPED;
+    }
+    return true;
+}
+
+static bool mark_in_table(const uint8_t *text, struct lahar_json_token *tokens, uint32_t object,
+                          size_t key_count, struct lahar_arena *arena)
+{
+    size_t slot_count = 128;
+    while (slot_count < key_count * 2) {
+        slot_count *= 2;
+    }
+    uint32_t *slots = lahar_arena_allocate(arena, slot_count * sizeof *slots);
+    if (slots == NULL) {
+        return false;
+    }
+    memset(slots, 0, slot_count * sizeof *slots);
+    const uint32_t end = tokens[object].end;
+    for (uint32_t key = object + 1; key < end; key = tokens[key + 1].end) {
+        lahar_bytes name;
+        bool is_lossy;
+        if (!lahar_json_token_text(text, &tokens[key], arena, &name, &is_lossy)) {
+            return false;
+        }
+        const uint64_t hash = XXH3_64bits(name.data, name.size);
+        tokens[key].end = (uint32_t)(hash >> 32);
+        size_t slot = (size_t)hash & (slot_count - 1);
+        bool is_same = false;
+        for (; slots[slot] != 0; slot = (slot + 1) & (slot_count - 1)) {
+            struct lahar_json_token *earlier = &tokens[slots[slot]];
+            if (earlier->end == tokens[key].end &&
+                !drop_if_same(text, earlier, name, arena, &is_same)) {
+                return false;
+            }
+            if (is_same) {
+                break;
+            }
+        }
+        slots[slot] = key;
+    }
+    return true;
+}
+
+bool lahar_json_mark_duplicates(const uint8_t *text, struct lahar_json_token *tokens,
+                                uint32_t object, struct lahar_arena *arena)
+{
+    uint32_t hashes[SMALL_KEY_COUNT];
+    uint32_t keys[SMALL_KEY_COUNT];
+    size_t count = 0;
+    const uint32_t end = tokens[object].end;
+    for (uint32_t key = object + 1; key < end; key = tokens[key + 1].end, count++) {
+        if (count == SMALL_KEY_COUNT) {
+            size_t total = 0;
+            for (uint32_t k = object + 1; k < end; k = tokens[k + 1].end) {
+                total++;
+            }
+            return mark_in_table(text, tokens, object, total, arena);
+        }
+        lahar_bytes name;
+        bool is_lossy;
+        if (!lahar_json_token_text(text, &tokens[key], arena, &name, &is_lossy)) {
+            return false;
+        }
+        const uint32_t hash = lahar_name_hash(name.data, name.size);
+        bool is_same = false;
+        for (size_t i = 0; i < count; i++) {
+            if (hashes[i] == hash && !drop_if_same(text, &tokens[keys[i]], name, arena, &is_same)) {
+                return false;
+            }
+        }
+        hashes[count] = hash;
+        keys[count] = key;
+    }
+    return true;
+}

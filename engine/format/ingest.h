@@ -1,0 +1,14 @@
+/* The inside of lahar_ingest. */
+#ifndef LAHAR_FORMAT_INGEST_H
+#define LAHAR_FORMAT_INGEST_H
+
+#include "engine/event/schema.h"
+#include "lahar/ingest.h"
+
+/* Owns batch once it has succeeded. */
+lahar_status lahar_ingest_create(const lahar_allocator *allocator,
+                                 const struct lahar_schema_catalog *catalog, lahar_batch *batch,
+                                 const lahar_ingest_options *options, lahar_ingest **ingest_out,
+                                 lahar_error *error);
+
+#endif

@@ -1,0 +1,25 @@
+/* Opening ingest and export on a store: where the text formats meet it. */
+#include "engine/format/export.h"
+#include "engine/format/ingest.h"
+#include "engine/store/snapshot.h"
+#include "io/base/error.h"
+
+lahar_status lahar_ingest_open(lahar_store *store, const lahar_ingest_options *options,
+                               lahar_ingest **ingest_out, lahar_error *error)
+{
+    lahar_batch *batch = NULL;
+    LAHAR_TRY(lahar_batch_create(store, &batch, error));
+    const lahar_status status =
+        lahar_ingest_create(lahar_store_allocator(store), lahar_store_catalog(store), batch,
+                            options, ingest_out, error);
+    if (status != LAHAR_OK) {
+        lahar_batch_destroy(batch);
+    }
+    return status;
+}
+
+lahar_status lahar_export_open(lahar_store *store, lahar_export **export_out, lahar_error *error)
+{
+    return lahar_export_create(lahar_store_allocator(store), lahar_store_catalog(store), export_out,
+                               error);
+}

@@ -1,0 +1,68 @@
+/* Records of delimiter-separated files: bytes into fields.
+ *
+ * CSV is RFC 4180: fields in double quotes may hold commas, line ends and doubled
+ * quotes; a quote inside a field that does not begin with one is data, text behind a closing
+ * quote is an error. TSV is ClickHouse's: a backslash escapes, \N is null. A record
+ * ends with LF or CR LF; a CR elsewhere is data.
+ *
+ * The tokenizer can stop where the input ends and go on when the same bytes are given again with
+ * more behind them; positions are offsets from the record's start. */
+#ifndef LAHAR_FORMAT_TABLE_H
+#define LAHAR_FORMAT_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "io/base/allocator.h"
+#include "io/base/arena.h"
+#include "io/base/buffer.h"
+#include "lahar/event.h"
+
+struct lahar_table_field {
+    uint32_t offset; /* of the text, without quotes */
+    uint32_t size;
+    bool is_quoted;
+    bool has_escapes; /* doubled quotes or backslashes */
+};
+
+struct lahar_table_parser {
+    struct lahar_table_field *fields; /* owned */
+    size_t field_count;
+    size_t field_capacity;
+    const lahar_allocator *allocator;
+    const char *failure; /* after LAHAR_TABLE_BAD, static text */
+    size_t position;     /* start of the field that is being read; behind the record when done */
+    size_t scanned;      /* inside the field: where to go on */
+    bool is_tsv;
+    bool is_quoted;   /* inside the field: it began with a quote */
+    bool has_escapes; /* inside the field */
+    bool has_lf;      /* of the record that is done */
+    bool has_cr;
+};
+
+enum lahar_table_result {
+    LAHAR_TABLE_DONE,
+    LAHAR_TABLE_MORE,
+    LAHAR_TABLE_BAD,
+    LAHAR_TABLE_NO_MEMORY
+};
+
+void lahar_table_parser_init(struct lahar_table_parser *parser, const lahar_allocator *allocator,
+                             bool is_tsv);
+void lahar_table_parser_deinit(struct lahar_table_parser *parser);
+void lahar_table_parser_reset(struct lahar_table_parser *parser);
+
+/* Parses the record at data, which is at most 4 GiB and not empty when is_last. */
+enum lahar_table_result lahar_table_parse(struct lahar_table_parser *parser, const uint8_t *data,
+                                          size_t size, bool is_last);
+
+/* The field's value, in data or in the arena; *is_null_out: TSV's \N. False when
+ * memory is refused. */
+bool lahar_table_value(const struct lahar_table_parser *parser, const uint8_t *data, size_t index,
+                       struct lahar_arena *arena, lahar_bytes *value_out, bool *is_null_out);
+
+/* Appends a value as the format writes it, in quotes or escaped where it must be. */
+void lahar_table_put_value(struct lahar_buffer *buffer, bool is_tsv, lahar_bytes value);
+
+#endif

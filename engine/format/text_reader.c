@@ -1,0 +1,300 @@
+/* The frame of the text reader; see text_reader.h. What a consumer leaves of a piece
+ * is carried over and grows line by line, so that a long piece behind it is not
+ * copied. Positions inside an unfinished record are offsets, so carrying keeps them. */
+#include "engine/format/text_reader.h"
+
+#include <string.h>
+
+#include "engine/format/scan.h"
+#include "engine/format/text_reader_internal.h"
+#include "io/base/error.h"
+
+enum {
+    /* Bytes given to a consumer at a time; with what is carried below 4 GiB. */
+    SLICE_SIZE_MAX = 64 * 1024 * 1024,
+    RECORD_SIZE_MAX = 1024 * 1024 * 1024
+};
+
+lahar_status lahar_text_reader_no_memory(lahar_error *error)
+{
+    return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to parse a record");
+}
+
+/* Lines and values that are no objects need a message; every format the bookkeeping. */
+static lahar_status check_stream(const struct lahar_text_reader_options *options,
+                                 const struct lahar_stream *stream, lahar_error *error)
+{
+    if (stream == NULL) {
+        return lahar_fail(error, LAHAR_INVALID, "there is no stream %u", options->stream);
+    }
+    if (options->format == LAHAR_FORMAT_LINE &&
+        lahar_stream_find_field(stream, LAHAR_FIELD_MESSAGE) == NULL) {
+        return lahar_fail(error, LAHAR_INVALID,
+                          "stream \"%s\" has no field \"message\" to take lines", stream->name);
+    }
+    if (options->format < LAHAR_FORMAT_LINE || options->format > LAHAR_FORMAT_TSV) {
+        return lahar_fail(error, LAHAR_INVALID, "there is no format %d", (int)options->format);
+    }
+    if (options->record_size_max == 0 || options->record_size_max > RECORD_SIZE_MAX) {
+        return lahar_fail(error, LAHAR_INVALID, "record_size_max is %zu, not 1 .. %d",
+                          options->record_size_max, (int)RECORD_SIZE_MAX);
+    }
+    return LAHAR_OK;
+}
+
+static lahar_bytes base_name(const char *path)
+{
+    const char *slash = path == NULL ? NULL : strrchr(path, '/');
+    const char *name = slash == NULL ? path : slash + 1;
+    return (lahar_bytes){name, name == NULL ? 0 : strlen(name)};
+}
+
+lahar_status lahar_text_reader_create(const struct lahar_text_reader_options *options,
+                                      struct lahar_text_reader **reader_out, lahar_error *error)
+{
+    const struct lahar_stream *stream = lahar_schema_stream(options->catalog, options->stream);
+    LAHAR_TRY(check_stream(options, stream, error));
+    struct lahar_text_reader *reader = lahar_allocate_zeroed(options->allocator, 1, sizeof *reader);
+    if (reader == NULL) {
+        return lahar_text_reader_no_memory(error);
+    }
+    reader->options = *options;
+    reader->filename = base_name(options->filename);
+    reader->line = 1;
+    lahar_record_init(&reader->record, options->allocator);
+    lahar_buffer_init(&reader->carry, options->allocator);
+    lahar_buffer_init(&reader->framing, options->allocator);
+    const bool is_tsv = options->format == LAHAR_FORMAT_TSV;
+    lahar_status status = lahar_field_map_build(
+        &reader->fields, options->allocator, options->catalog, stream, options->time_field, error);
+    if (options->format == LAHAR_FORMAT_JSON) {
+        lahar_json_parser_init(&reader->of.json.parser, options->allocator);
+        reader->document = lahar_allocate(options->allocator, sizeof *reader->document);
+        if (reader->document == NULL && status == LAHAR_OK) {
+            status = lahar_text_reader_no_memory(error);
+        }
+    } else if (options->format != LAHAR_FORMAT_LINE) {
+        lahar_table_parser_init(&reader->of.table.parser, options->allocator, is_tsv);
+        lahar_table_parser_init(&reader->of.table.header_parser, options->allocator, is_tsv);
+        lahar_buffer_init(&reader->of.table.header, options->allocator);
+    }
+    if (status != LAHAR_OK) {
+        lahar_text_reader_destroy(reader);
+        return status;
+    }
+    *reader_out = reader;
+    return LAHAR_OK;
+}
+
+void lahar_text_reader_destroy(struct lahar_text_reader *reader)
+{
+    if (reader == NULL) {
+        return;
+    }
+    if (reader->options.format == LAHAR_FORMAT_JSON) {
+        lahar_json_parser_deinit(&reader->of.json.parser);
+        lahar_release(reader->options.allocator, reader->document);
+    } else if (reader->options.format != LAHAR_FORMAT_LINE) {
+        lahar_table_parser_deinit(&reader->of.table.parser);
+        lahar_table_parser_deinit(&reader->of.table.header_parser);
+        lahar_buffer_deinit(&reader->of.table.header);
+    }
+    lahar_field_map_deinit(&reader->fields);
+    lahar_record_deinit(&reader->record);
+    lahar_buffer_deinit(&reader->carry);
+    lahar_buffer_deinit(&reader->framing);
+    lahar_release(reader->options.allocator, reader);
+}
+
+void lahar_text_reader_advance(struct lahar_text_reader *reader, const uint8_t *data, size_t size)
+{
+    reader->offset += size;
+    reader->line += lahar_count_newlines(data, size);
+}
+
+lahar_status lahar_text_reader_deliver(struct lahar_text_reader *reader,
+                                       struct lahar_framing *framing, uint64_t offset,
+                                       lahar_error *error)
+{
+    struct lahar_record *record = &reader->record;
+    lahar_buffer_clear(&reader->framing);
+    lahar_framing_encode(framing, &reader->framing);
+    const lahar_bytes framing_bytes = {reader->framing.data, reader->framing.size};
+    lahar_value *offset_value = lahar_record_add(record, LAHAR_FIELD_OFFSET, LAHAR_U64);
+    if (offset_value == NULL || reader->framing.has_failed) {
+        return lahar_text_reader_no_memory(error);
+    }
+    offset_value->as.u64 = offset;
+    if ((reader->filename.size != 0 &&
+         !lahar_record_add_bytes(record, LAHAR_FIELD_FILENAME, LAHAR_KEYWORD, reader->filename)) ||
+        (framing_bytes.size != 0 &&
+         !lahar_record_add_bytes(record, LAHAR_FIELD_FRAMING, LAHAR_BYTES, framing_bytes))) {
+        return lahar_text_reader_no_memory(error);
+    }
+    lahar_event event;
+    if (!lahar_record_finish(record, reader->options.stream, &event)) {
+        return lahar_text_reader_no_memory(error);
+    }
+    return reader->options.emit(reader->options.emit_context, &event, offset, error);
+}
+
+lahar_status lahar_text_reader_report(struct lahar_text_reader *reader, uint64_t line,
+                                      uint64_t offset, lahar_bytes bytes, const char *message,
+                                      lahar_error *error)
+{
+    reader->error_count++;
+    if (reader->options.on_error != NULL) {
+        reader->options.on_error(reader->options.on_error_context, line, offset, message);
+    }
+    if (!reader->options.errors_as_events) {
+        return LAHAR_OK;
+    }
+    struct lahar_record *record = &reader->record;
+    lahar_record_reset(record);
+    const lahar_bytes text = {message, strlen(message)};
+    if (!lahar_record_add_bytes(record, LAHAR_FIELD_RAW_RECORD, LAHAR_TEXT, bytes) ||
+        !lahar_record_add_bytes(record, LAHAR_FIELD_ERROR, LAHAR_TEXT, text)) {
+        return lahar_text_reader_no_memory(error);
+    }
+    return lahar_text_reader_deliver(reader, &(struct lahar_framing){0}, offset, error);
+}
+
+static lahar_status consume(struct lahar_text_reader *reader, const uint8_t *data, size_t size,
+                            bool is_last, size_t *consumed_out, lahar_error *error)
+{
+    switch (reader->options.format) {
+    case LAHAR_FORMAT_LINE:
+        return lahar_lines_consume(reader, data, size, is_last, consumed_out, error);
+    case LAHAR_FORMAT_JSON:
+        return lahar_json_rows_consume(reader, data, size, is_last, consumed_out, error);
+    default:
+        return lahar_table_rows_consume(reader, data, size, is_last, consumed_out, error);
+    }
+}
+
+static void drop_carried(struct lahar_buffer *carry, size_t count)
+{
+    if (count != 0) {
+        memmove(carry->data, carry->data + count, carry->size - count);
+        carry->size -= count;
+    }
+}
+
+/* Looks for a byte order mark at the start of the carry. */
+static lahar_status start(struct lahar_text_reader *reader, bool is_last, lahar_error *error)
+{
+    static const uint8_t utf8_mark[3] = {0xef, 0xbb, 0xbf};
+    const uint8_t *p = reader->carry.data;
+    const size_t size = reader->carry.size;
+    if (size >= 2 && ((p[0] == 0xff && p[1] == 0xfe) || (p[0] == 0xfe && p[1] == 0xff))) {
+        reader->is_started = true;
+        reader->is_refused = true;
+        lahar_buffer_clear(&reader->carry);
+        return lahar_text_reader_report(
+            reader, 1, 0, (lahar_bytes){0},
+            "not UTF-8: UTF-16 byte order mark, the file is passed over", error);
+    }
+    const bool may_be_utf16 = size == 1 && p[0] >= 0xfe;
+    const bool may_be_utf8 = size < 3 && memcmp(p, utf8_mark, size) == 0;
+    if (!is_last && (size == 0 || may_be_utf16 || may_be_utf8)) {
+        return LAHAR_OK;
+    }
+    reader->is_started = true;
+    if (size >= 3 && memcmp(p, utf8_mark, 3) == 0) {
+        reader->has_bom = true;
+        drop_carried(&reader->carry, 3);
+        /* The mark is part of the first line, but stands before any other record. */
+        reader->offset += reader->options.format == LAHAR_FORMAT_LINE ? 0 : 3;
+    }
+    return LAHAR_OK;
+}
+
+static lahar_status consume_carried(struct lahar_text_reader *reader, bool is_last,
+                                    lahar_error *error)
+{
+    size_t consumed = 0;
+    if (reader->carry.has_failed) {
+        return lahar_text_reader_no_memory(error);
+    }
+    LAHAR_TRY(consume(reader, reader->carry.data, reader->carry.size, is_last, &consumed, error));
+    drop_carried(&reader->carry, consumed);
+    return LAHAR_OK;
+}
+
+static lahar_status feed(struct lahar_text_reader *reader, const uint8_t *data, size_t size,
+                         lahar_error *error)
+{
+    while (size != 0) {
+        const size_t slice = size < SLICE_SIZE_MAX ? size : SLICE_SIZE_MAX;
+        if (reader->carry.size == 0) {
+            size_t consumed = 0;
+            LAHAR_TRY(consume(reader, data, slice, false, &consumed, error));
+            lahar_buffer_put(&reader->carry, data + consumed, slice - consumed);
+            data += slice;
+            size -= slice;
+            continue;
+        }
+        const uint8_t *newline = memchr(data, '\n', slice);
+        const size_t count = newline == NULL ? slice : (size_t)(newline - data) + 1;
+        lahar_buffer_put(&reader->carry, data, count);
+        data += count;
+        size -= count;
+        LAHAR_TRY(consume_carried(reader, false, error));
+    }
+    return reader->carry.has_failed ? lahar_text_reader_no_memory(error) : LAHAR_OK;
+}
+
+/* A stream that has gained fields is another object. */
+static lahar_status follow_schema(struct lahar_text_reader *reader, lahar_error *error)
+{
+    const struct lahar_text_reader_options *options = &reader->options;
+    const struct lahar_stream *stream = lahar_schema_stream(options->catalog, options->stream);
+    if (stream == reader->fields.stream) {
+        return LAHAR_OK;
+    }
+    return lahar_field_map_build(&reader->fields, options->allocator, options->catalog, stream,
+                                 options->time_field, error);
+}
+
+lahar_status lahar_text_reader_write(struct lahar_text_reader *reader, const void *data,
+                                     size_t size, lahar_error *error)
+{
+    const uint8_t *p = data;
+    LAHAR_TRY(follow_schema(reader, error));
+    while (!reader->is_started && size != 0) {
+        lahar_buffer_put_u8(&reader->carry, *p++);
+        size--;
+        if (reader->carry.has_failed) {
+            return lahar_text_reader_no_memory(error);
+        }
+        LAHAR_TRY(start(reader, false, error));
+    }
+    if (reader->is_refused) {
+        reader->offset += size;
+        return LAHAR_OK;
+    }
+    return feed(reader, p, size, error);
+}
+
+lahar_status lahar_text_reader_finish(struct lahar_text_reader *reader, lahar_error *error)
+{
+    if (!reader->is_started && reader->carry.size != 0) {
+        LAHAR_TRY(start(reader, true, error));
+    }
+    return reader->is_refused ? LAHAR_OK : consume_carried(reader, true, error);
+}
+
+uint64_t lahar_text_reader_offset(const struct lahar_text_reader *reader)
+{
+    return reader->offset;
+}
+
+uint64_t lahar_text_reader_line(const struct lahar_text_reader *reader)
+{
+    return reader->line;
+}
+
+uint64_t lahar_text_reader_error_count(const struct lahar_text_reader *reader)
+{
+    return reader->error_count;
+}

@@ -1,0 +1,63 @@
+/* Bytes of one file into events: the format's tokenizer over a stream of pieces,
+ * and the mapping of its records to a stream's fields. Knows no store: events go to
+ * a callback. One thread at a time.
+ *
+ * What comes out does not depend on how the bytes were cut into pieces. Records that
+ * lie in one piece are not copied; the incomplete end of a piece is kept, at most
+ * record_size_max and a piece of it. */
+#ifndef LAHAR_FORMAT_TEXT_READER_H
+#define LAHAR_FORMAT_TEXT_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/event/schema.h"
+#include "io/base/allocator.h"
+#include "lahar/event.h"
+#include "lahar/ingest.h"
+
+/* Takes one event, valid during the call. offset: of its record's first byte. A
+ * status other than LAHAR_OK ends the reading and is returned. */
+typedef lahar_status (*lahar_text_emit)(void *context, const lahar_event *event, uint64_t offset,
+                                        lahar_error *error);
+
+struct lahar_text_reader_options {
+    const lahar_allocator *allocator;
+    const struct lahar_schema_catalog *catalog;
+    uint32_t stream;
+    lahar_format format;
+    const char *filename;   /* its base name goes into _filename; may be NULL */
+    const char *time_field; /* may be NULL; both must outlive the reader */
+    bool keep_raw;
+    bool errors_as_events;  /* a record that cannot be parsed becomes an event with _raw_record
+                               and _error */
+    bool allow_ragged;      /* CSV and TSV: rows may have fewer or more fields than the header */
+    size_t record_size_max; /* bytes; not 0, below 1 GiB */
+    lahar_text_emit emit;
+    void *emit_context;
+    /* May be NULL. line counts from 1, offset is the record's first byte. */
+    void (*on_error)(void *context, uint64_t line, uint64_t offset, const char *message);
+    void *on_error_context;
+};
+
+struct lahar_text_reader;
+
+/* LAHAR_INVALID: no such stream, or one that has no field for the format's records. */
+lahar_status lahar_text_reader_create(const struct lahar_text_reader_options *options,
+                                      struct lahar_text_reader **reader_out, lahar_error *error);
+void lahar_text_reader_destroy(struct lahar_text_reader *reader); /* NULL is allowed */
+
+/* After a failure the reader can only be destroyed. */
+lahar_status lahar_text_reader_write(struct lahar_text_reader *reader, const void *data,
+                                     size_t size, lahar_error *error);
+/* The end of the file. */
+lahar_status lahar_text_reader_finish(struct lahar_text_reader *reader, lahar_error *error);
+
+/* Every record that begins before this byte has been delivered or reported. */
+uint64_t lahar_text_reader_offset(const struct lahar_text_reader *reader);
+/* The number, from 1, of the line in which that byte lies. */
+uint64_t lahar_text_reader_line(const struct lahar_text_reader *reader);
+uint64_t lahar_text_reader_error_count(const struct lahar_text_reader *reader);
+
+#endif

@@ -1,0 +1,30 @@
+/* Points in time as text. docs/formats.md lists what is understood. */
+#ifndef LAHAR_FORMAT_TIME_TEXT_H
+#define LAHAR_FORMAT_TIME_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lahar/event.h"
+
+enum {
+    LAHAR_TIME_TEXT_SIZE_MAX = 40
+};
+
+/* Understands RFC 3339 and its usual variations, CLF, RFC 1123, asctime, and
+ * epoch numbers whose unit follows from their size. Text without a zone is UTC. Times that int64
+ * nanoseconds cannot hold become the nearest that they can. False: not a time. */
+bool lahar_time_parse(lahar_bytes text, int64_t *time_ns_out);
+
+/* An epoch number: below 10^11 seconds, below 10^14 milliseconds, below 10^17
+ * microseconds, else nanoseconds; a fraction and an exponent are allowed, digits
+ * below a nanosecond are cut off. */
+bool lahar_time_parse_epoch(lahar_bytes text, int64_t *time_ns_out);
+
+/* YYYY-MM-DDThh:mm:ss[.f]Z with fraction_digits digits (0 .. 9), not terminated.
+ * Returns the bytes written. What the digits do not hold is cut off. */
+size_t lahar_time_format(int64_t time_ns, unsigned fraction_digits,
+                         char out[LAHAR_TIME_TEXT_SIZE_MAX]);
+
+#endif
