@@ -228,8 +228,7 @@ static lahar_status put_list(struct lahar_document *document, uint32_t array,
     const bool is_uuid = entry->type == LAHAR_LIST_UUID;
     const uint32_t end = document->tokens[array].end;
     const size_t capacity = end - array; /* items are at most as many as tokens */
-    void *items = lahar_arena_allocate(
-        &record->arena, capacity * (is_uuid ? sizeof(lahar_uuid) : sizeof(lahar_bytes)));
+    void *items = lahar_arena_allocate(&record->arena, capacity * sizeof(union lahar_record_item));
     lahar_value *value = lahar_record_add(record, entry->field, entry->type);
     if (items == NULL || value == NULL) {
         return LAHAR_NO_MEMORY;

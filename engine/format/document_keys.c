@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "engine/format/field_map.h"

@@ -11,7 +11,6 @@
 #include "engine/format/value_text.h"
 #include "io/base/error.h"
 
-#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 static void put_string(struct lahar_buffer *out, lahar_bytes value)

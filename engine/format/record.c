@@ -128,8 +128,7 @@ static enum lahar_record_put put_single_item(struct lahar_record *record,
 {
     const bool is_uuid = entry->type == LAHAR_LIST_UUID;
     bool is_canonical = true;
-    void *item =
-        lahar_arena_allocate(&record->arena, is_uuid ? sizeof(lahar_uuid) : sizeof(lahar_bytes));
+    void *item = lahar_arena_allocate(&record->arena, sizeof(union lahar_record_item));
     if (item == NULL) {
         return LAHAR_PUT_NO_MEMORY;
     }

@@ -12,6 +12,12 @@
 #include "io/base/buffer.h"
 #include "lahar/event.h"
 
+/* Big enough for an item of either list type. */
+union lahar_record_item {
+    lahar_uuid uuid;
+    lahar_bytes keyword;
+};
+
 /* The pairs of one map field. */
 struct lahar_record_map {
     lahar_pair *pairs; /* owned */

@@ -8,6 +8,9 @@
 static const int64_t ns_per_second = 1000000000;
 static const int64_t seconds_per_day = 86400;
 
+/* Holds any year's nanoseconds. */
+__extension__ typedef __int128 wide;
+
 struct cursor {
     const uint8_t *p;
     const uint8_t *end;
@@ -37,13 +40,13 @@ static unsigned days_in_month(unsigned year, unsigned month)
 {
     static const uint8_t days[12] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     const bool is_leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    return days[month - 1] + (month == 2 && is_leap);
+    return month == 2 && is_leap ? 29 : days[month - 1];
 }
 
-static int64_t clamp_ns(__int128 ns)
+static int64_t clamp_ns(wide ns)
 {
     /* INT64_MIN itself stands for the time of arrival. */
-    if (ns < (__int128)INT64_MIN + 1) {
+    if (ns < (wide)INT64_MIN + 1) {
         return INT64_MIN + 1;
     }
     return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
@@ -227,7 +230,7 @@ static bool moment_to_ns(const struct moment *m, int64_t *time_ns_out)
     if (m->second == 60 && seconds % seconds_per_day != 0) {
         return false;
     }
-    *time_ns_out = clamp_ns((__int128)seconds * ns_per_second + m->fraction_ns);
+    *time_ns_out = clamp_ns((wide)seconds * ns_per_second + m->fraction_ns);
     return true;
 }
 
@@ -325,9 +328,9 @@ bool lahar_time_parse_epoch(lahar_bytes text, int64_t *time_ns_out)
         scale = 3;
     }
     const int wanted = d.point + scale; /* digits of the result */
-    __int128 ns = 0;
+    wide ns = 0;
     if (d.digit_count != 0 && wanted > 20) {
-        ns = (__int128)INT64_MAX + 1;
+        ns = (wide)INT64_MAX + 1;
     } else {
         for (int i = 0; i < wanted && d.digit_count != 0; i++) {
             ns = ns * 10 + (i < d.digit_count ? d.digits[i] : 0);
