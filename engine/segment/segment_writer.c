@@ -1,0 +1,299 @@
+/* Writes an event file and its table of contents under temporary names, and gives them
+ * their own once both are on stable storage. */
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/segment/block_writer.h"
+#include "engine/segment/segment.h"
+#include "engine/segment/segment_format.h"
+#include "io/base/error.h"
+
+enum {
+    PATH_SIZE_MAX = 4096,
+    WRITE_SIZE = 512 * 1024 /* bytes gathered before they are written */
+};
+
+struct lahar_segment_writer {
+    struct lahar_io *io;
+    lahar_allocator allocator;
+    struct lahar_segment_info info;
+    struct lahar_block_writer *block_writer;
+    struct lahar_io_file *file;
+    struct lahar_buffer pending; /* not yet written */
+    uint64_t written_bytes;
+    struct lahar_buffer blocks; /* struct lahar_block_info each */
+    uint64_t last_id;
+    bool has_failed;
+    bool has_events_file; /* the temporary names exist */
+    bool has_toc_file;
+    char *directory;
+};
+
+/* directory "/" name; false when that is too long. */
+static bool join_path(const struct lahar_segment_writer *writer, const char *name,
+                      char path_out[PATH_SIZE_MAX])
+{
+    const int size = snprintf(path_out, PATH_SIZE_MAX, "%s/%s", writer->directory, name);
+    return size > 0 && size < PATH_SIZE_MAX;
+}
+
+static bool temporary_path(const struct lahar_segment_writer *writer, const char *suffix,
+                           char path_out[PATH_SIZE_MAX])
+{
+    char name[LAHAR_FILE_NAME_SIZE];
+    (void)snprintf(name, sizeof name, "%08llu%s.tmp", (unsigned long long)writer->info.number,
+                   suffix);
+    return join_path(writer, name, path_out);
+}
+
+static bool final_path(const struct lahar_segment_writer *writer, const char *suffix,
+                       char path_out[PATH_SIZE_MAX])
+{
+    char name[LAHAR_FILE_NAME_SIZE];
+    lahar_segment_file_name(&writer->info, suffix, name);
+    return join_path(writer, name, path_out);
+}
+
+static lahar_status open_file(struct lahar_segment_writer *writer, const char *suffix,
+                              struct lahar_io_file **file_out, lahar_error *error)
+{
+    char path[PATH_SIZE_MAX];
+    if (!temporary_path(writer, suffix, path)) {
+        return lahar_fail(error, LAHAR_INVALID, "the path of an event file is too long");
+    }
+    /* What an earlier attempt of this number left behind is overwritten. */
+    LAHAR_TRY(
+        writer->io->ops->open(writer->io, path, LAHAR_IO_WRITE | LAHAR_IO_CREATE, file_out, error));
+    return writer->io->ops->truncate(writer->io, *file_out, 0, error);
+}
+
+lahar_status lahar_segment_writer_create(struct lahar_io *io, const char *directory,
+                                         const struct lahar_schema_catalog *catalog,
+                                         const struct lahar_segment_writer_options *options,
+                                         const lahar_allocator *allocator,
+                                         struct lahar_segment_writer **writer_out,
+                                         lahar_error *error)
+{
+    const struct lahar_stream *stream = lahar_schema_stream(catalog, options->stream);
+    if (stream == NULL || options->compression_level > 12) {
+        return lahar_fail(error, LAHAR_INVALID,
+                          "an event file needs a stream and a level up to 12");
+    }
+    const size_t directory_size = strlen(directory) + 1;
+    struct lahar_segment_writer *writer = lahar_allocate_zeroed(allocator, 1, sizeof *writer);
+    char *directory_copy = lahar_allocate(allocator, directory_size);
+    if (writer == NULL || directory_copy == NULL) {
+        lahar_release(allocator, writer);
+        lahar_release(allocator, directory_copy);
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to write an event file");
+    }
+    memcpy(directory_copy, directory, directory_size);
+    writer->io = io;
+    writer->allocator = *allocator;
+    writer->directory = directory_copy;
+    writer->info.number = options->number;
+    writer->info.stream = options->stream;
+    writer->info.group_first_id = options->group_first_id;
+    writer->info.group_end_id = options->group_end_id;
+    writer->info.group_file_count = options->group_file_count;
+    lahar_buffer_init(&writer->pending, &writer->allocator);
+    lahar_buffer_init(&writer->blocks, &writer->allocator);
+    lahar_status status = lahar_block_writer_create(
+        stream, options->compression_level, &writer->allocator, &writer->block_writer, error);
+    if (status == LAHAR_OK) {
+        writer->has_events_file = true;
+        status = open_file(writer, LAHAR_EVENTS_SUFFIX, &writer->file, error);
+    }
+    if (status != LAHAR_OK) {
+        lahar_segment_writer_destroy(writer);
+        return status;
+    }
+    uint8_t header[LAHAR_EVENTS_HEADER_SIZE];
+    lahar_events_header_write(header, &writer->info);
+    lahar_buffer_put(&writer->pending, header, sizeof header);
+    *writer_out = writer;
+    return LAHAR_OK;
+}
+
+void lahar_segment_writer_destroy(struct lahar_segment_writer *writer)
+{
+    if (writer == NULL) {
+        return;
+    }
+    char path[PATH_SIZE_MAX];
+    writer->io->ops->close(writer->io, writer->file);
+    /* Best effort: what stays is removed when the store is opened. */
+    if (writer->has_events_file && temporary_path(writer, LAHAR_EVENTS_SUFFIX, path)) {
+        (void)writer->io->ops->unlink(writer->io, path, NULL);
+    }
+    if (writer->has_toc_file && temporary_path(writer, LAHAR_TOC_SUFFIX, path)) {
+        (void)writer->io->ops->unlink(writer->io, path, NULL);
+    }
+    lahar_block_writer_destroy(writer->block_writer);
+    lahar_buffer_deinit(&writer->pending);
+    lahar_buffer_deinit(&writer->blocks);
+    const lahar_allocator allocator = writer->allocator;
+    lahar_release(&allocator, writer->directory);
+    lahar_release(&allocator, writer);
+}
+
+static lahar_status write_pending(struct lahar_segment_writer *writer, lahar_error *error)
+{
+    LAHAR_TRY(writer->io->ops->write(writer->io, writer->file, writer->written_bytes,
+                                     writer->pending.data, writer->pending.size, error));
+    writer->written_bytes += writer->pending.size;
+    lahar_buffer_clear(&writer->pending);
+    return LAHAR_OK;
+}
+
+static void add_to_info(struct lahar_segment_info *info, const struct lahar_block_info *block)
+{
+    const bool is_first = info->block_count == 0;
+    info->first_id = is_first ? block->first_id : info->first_id;
+    info->last_id = block->last_id;
+    if (is_first || block->time_min_ns < info->time_min_ns) {
+        info->time_min_ns = block->time_min_ns;
+    }
+    if (is_first || block->time_max_ns > info->time_max_ns) {
+        info->time_max_ns = block->time_max_ns;
+    }
+    if (is_first || block->arrival_min_ns < info->arrival_min_ns) {
+        info->arrival_min_ns = block->arrival_min_ns;
+    }
+    if (is_first || block->arrival_max_ns > info->arrival_max_ns) {
+        info->arrival_max_ns = block->arrival_max_ns;
+    }
+    info->event_count += block->row_count;
+    info->block_count++;
+}
+
+static lahar_status end_block(struct lahar_segment_writer *writer, lahar_error *error)
+{
+    struct lahar_block_info block;
+    const uint64_t offset = writer->written_bytes + writer->pending.size;
+    const uint64_t raw_size = lahar_block_writer_raw_size(writer->block_writer);
+    LAHAR_TRY(lahar_block_writer_finish(writer->block_writer, &writer->pending, &block, error));
+    block.offset = offset;
+    block.first_ordinal = (uint32_t)writer->info.event_count;
+    lahar_buffer_put(&writer->blocks, &block, sizeof block);
+    if (writer->blocks.has_failed) {
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to write an event file");
+    }
+    writer->info.raw_bytes += raw_size;
+    add_to_info(&writer->info, &block);
+    return writer->pending.size < WRITE_SIZE ? LAHAR_OK : write_pending(writer, error);
+}
+
+static lahar_status add_event(struct lahar_segment_writer *writer, const lahar_event *event,
+                              uint32_t row_size, lahar_error *error)
+{
+    if (event->id <= writer->last_id && writer->last_id != 0) {
+        return lahar_fail(error, LAHAR_INVALID, "event %llu follows event %llu",
+                          (unsigned long long)event->id, (unsigned long long)writer->last_id);
+    }
+    const uint64_t events =
+        writer->info.event_count + lahar_block_writer_row_count(writer->block_writer);
+    if (events >= UINT32_MAX) {
+        return lahar_fail(error, LAHAR_TOO_BIG, "an event file holds at most %u events",
+                          UINT32_MAX);
+    }
+    if (lahar_block_writer_row_count(writer->block_writer) != 0 &&
+        lahar_block_writer_raw_size(writer->block_writer) + row_size > LAHAR_BLOCK_RAW_SIZE) {
+        LAHAR_TRY(end_block(writer, error));
+    }
+    LAHAR_TRY(lahar_block_writer_add(writer->block_writer, event, row_size, error));
+    writer->last_id = event->id;
+    return LAHAR_OK;
+}
+
+lahar_status lahar_segment_writer_add(struct lahar_segment_writer *writer, const lahar_event *event,
+                                      uint32_t row_size, lahar_error *error)
+{
+    if (writer->has_failed) {
+        return lahar_fail(error, LAHAR_INVALID, "writing this event file has failed before");
+    }
+    const lahar_status status = add_event(writer, event, row_size, error);
+    writer->has_failed = status != LAHAR_OK;
+    return status;
+}
+
+static lahar_status finish_events(struct lahar_segment_writer *writer, lahar_error *error)
+{
+    if (lahar_block_writer_row_count(writer->block_writer) != 0) {
+        LAHAR_TRY(end_block(writer, error));
+    }
+    if (writer->info.block_count == 0) {
+        return lahar_fail(error, LAHAR_INVALID, "an event file without events");
+    }
+    writer->info.file_bytes =
+        writer->written_bytes + writer->pending.size + LAHAR_EVENTS_FOOTER_SIZE;
+    writer->info.toc_bytes = lahar_toc_size(writer->info.block_count);
+    uint8_t footer[LAHAR_EVENTS_FOOTER_SIZE];
+    lahar_events_footer_write(footer, &writer->info);
+    lahar_buffer_put(&writer->pending, footer, sizeof footer);
+    if (writer->pending.has_failed) {
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to write an event file");
+    }
+    LAHAR_TRY(write_pending(writer, error));
+    return writer->io->ops->sync(writer->io, writer->file, error);
+}
+
+static lahar_status write_toc(struct lahar_segment_writer *writer, lahar_error *error)
+{
+    struct lahar_io *io = writer->io;
+    lahar_toc_write(&writer->pending, &writer->info, (const void *)writer->blocks.data);
+    if (writer->pending.has_failed) {
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to write a table of contents");
+    }
+    struct lahar_io_file *file = NULL;
+    writer->has_toc_file = true;
+    lahar_status status = open_file(writer, LAHAR_TOC_SUFFIX, &file, error);
+    if (status == LAHAR_OK) {
+        status = io->ops->write(io, file, 0, writer->pending.data, writer->pending.size, error);
+    }
+    if (status == LAHAR_OK) {
+        status = io->ops->sync(io, file, error);
+    }
+    io->ops->close(io, file);
+    return status;
+}
+
+/* Both names or none. */
+static lahar_status give_names(struct lahar_segment_writer *writer, lahar_error *error)
+{
+    struct lahar_io *io = writer->io;
+    char from[PATH_SIZE_MAX];
+    char events_path[PATH_SIZE_MAX];
+    char toc_path[PATH_SIZE_MAX];
+    if (!temporary_path(writer, LAHAR_TOC_SUFFIX, from) ||
+        !final_path(writer, LAHAR_EVENTS_SUFFIX, events_path) ||
+        !final_path(writer, LAHAR_TOC_SUFFIX, toc_path)) {
+        return lahar_fail(error, LAHAR_INVALID, "the path of an event file is too long");
+    }
+    LAHAR_TRY(io->ops->rename(io, from, toc_path, error));
+    writer->has_toc_file = false;
+    (void)temporary_path(writer, LAHAR_EVENTS_SUFFIX, from);
+    const lahar_status status = io->ops->rename(io, from, events_path, error);
+    if (status != LAHAR_OK) {
+        (void)io->ops->unlink(io, toc_path, NULL);
+        return status;
+    }
+    writer->has_events_file = false;
+    return LAHAR_OK;
+}
+
+lahar_status lahar_segment_writer_finish(struct lahar_segment_writer *writer,
+                                         struct lahar_segment_info *info_out, lahar_error *error)
+{
+    if (writer->has_failed) {
+        return lahar_fail(error, LAHAR_INVALID, "writing this event file has failed before");
+    }
+    writer->has_failed = true;
+    LAHAR_TRY(finish_events(writer, error));
+    writer->io->ops->close(writer->io, writer->file);
+    writer->file = NULL;
+    LAHAR_TRY(write_toc(writer, error));
+    LAHAR_TRY(give_names(writer, error));
+    *info_out = writer->info;
+    return LAHAR_OK;
+}
