@@ -1,0 +1,190 @@
+# lahar ingest
+. "$(dirname "$0")/harness.sh"
+
+case_lines_of_a_file_become_events()
+{
+    printf 'first line\nsecond line\nthird, unterminated' >app.log
+    ok "$LAHAR" ingest store app.log --json
+    expect_json 'lines[-1]["events"] == 3 and lines[-1]["errors"] == 0'
+    expect_json 'lines[-1]["last_id"] == lines[-1]["first_id"] + 2'
+    expect_json 'lines[-1]["bytes"] == 42'
+    ok "$LAHAR" query store second --json
+    expect_json 'lines[0]["fields"]["message"] == "second line" and lines[0]["stream"] == "log"'
+    expect_json 'lines[0]["fields"]["_filename"] == "app.log"'
+}
+
+case_standard_input_is_a_dash()
+{
+    printf 'one\ntwo\n' >input
+    run "$LAHAR" ingest store - --json <input
+    expect_status 0
+    expect_json 'lines[-1]["events"] == 2'
+}
+
+case_the_format_follows_the_name()
+{
+    printf '{"message":"from json","n":1}\n' >a.jsonl
+    printf 'message,n\nfrom csv,2\n' >b.csv
+    printf 'message\tn\nfrom tsv\t3\n' >c.tsv
+    printf 'from text\n' >d.txt
+    ok "$LAHAR" ingest store a.jsonl b.csv c.tsv d.txt
+    ok "$LAHAR" query store 'from' --order id --json
+    expect_json '[l["fields"]["message"] for l in lines[:-1]] ==
+                 ["from json", "from csv", "from tsv", "from text"]'
+}
+
+case_a_given_format_wins()
+{
+    printf '{"message":"hello"}\n' >records.txt
+    ok "$LAHAR" ingest store --format jsoneachrow records.txt
+    ok "$LAHAR" query store 'hello' --json
+    expect_json 'lines[0]["fields"]["message"] == "hello"'
+    run "$LAHAR" ingest store --format Parquet records.txt
+    expect_status 2
+}
+
+case_malformed_records_are_named_and_passed_over()
+{
+    printf '{"message":"good"}\n{"message":\n{"message":"also good"}\nno json\n' >in.jsonl
+    run "$LAHAR" ingest store in.jsonl --json
+    expect_status 1
+    expect_json 'lines[-1]["events"] == 2 and lines[-1]["errors"] == 2'
+    expect_err_has "lahar: in.jsonl:2: "
+    expect_err_has "lahar: in.jsonl:4: "
+    run "$LAHAR" query store 'good' --count only
+    expect_out 2
+}
+
+case_reports_of_malformed_records_are_bounded()
+{
+    yes 'no json' | head -n 50 >in.jsonl
+    run "$LAHAR" ingest store in.jsonl
+    expect_status 1
+    [ "$(grep -c 'in.jsonl:' err)" = 20 ] || fail "expected 20 reports"
+    expect_err_has "30 more malformed records"
+}
+
+case_a_missing_file_costs_only_itself()
+{
+    echo first >a.log
+    echo last >c.log
+    run "$LAHAR" ingest store a.log b.log c.log --json
+    expect_status 3
+    expect_err_has "lahar: b.log: No such file"
+    expect_json 'lines[-1]["events"] == 2'
+    run "$LAHAR" query store 'first OR last' --count only
+    expect_out 2
+}
+
+case_an_unreadable_file_is_said()
+{
+    echo secret >a.log
+    chmod 600 a.log
+    mkdir store
+    chown 65534:65534 store 2>/dev/null
+    chmod 755 .
+    as_nobody "$LAHAR" ingest store a.log
+    expect_status 3
+    expect_err_has "a.log: Permission denied"
+}
+
+case_a_directory_is_refused()
+{
+    mkdir logs
+    echo x >a.log
+    run "$LAHAR" ingest store logs a.log --json
+    expect_status 3
+    expect_err_has "logs: is a directory"
+    expect_json 'lines[-1]["events"] == 1'
+}
+
+case_no_create_creates_nothing()
+{
+    echo x >a.log
+    run "$LAHAR" ingest store --no-create a.log
+    expect_status 3
+    [ ! -e store ] || fail "store was created"
+    ok "$LAHAR" stream create store other
+    run "$LAHAR" ingest store --no-create a.log
+    expect_status 1
+    expect_err_has "there is no stream 'log'"
+}
+
+case_an_empty_file_is_no_error()
+{
+    : >empty.log
+    ok "$LAHAR" ingest store empty.log --json
+    expect_json 'lines[-1] == {"events":0,"bytes":0,"errors":0,"first_id":0,"last_id":0}'
+}
+
+case_the_time_field_gives_the_time()
+{
+    printf '{"at":"2024-05-17T09:30:00.5Z","message":"timed"}\n' >a.jsonl
+    ok "$LAHAR" ingest store --time-field at a.jsonl
+    ok "$LAHAR" query store timed --json
+    expect_json 'lines[0]["time"] == "2024-05-17T09:30:00.500000000Z"'
+}
+
+case_durability_commit_is_durable_at_once()
+{
+    echo x >a.log
+    ok "$LAHAR" ingest store --durability commit a.log
+    ok "$LAHAR" get store 1 --json
+    expect_json 'lines[0]["durable"] is True'
+    run "$LAHAR" ingest store --durability perhaps a.log
+    expect_status 2
+}
+
+case_a_provenance_stream_maps_its_fields()
+{
+    "$LAHAR_LOAD" gen --workload W1 -n 2000 >w1.jsonl
+    ok "$LAHAR" ingest store --stream provenance --time-field time w1.jsonl
+    ok "$LAHAR" query store 'type=ROUTE' --count only
+    [ "$(cat out)" = "$(grep -c '"type":"ROUTE"' w1.jsonl)" ] || fail "counts differ"
+    uuid=$(sed -n '7s/.*"uuid":"\([^"]*\)","size.*/\1/p' w1.jsonl)
+    ok "$LAHAR" query store "uuid:$uuid" --count only
+    [ "$(cat out)" = "$(grep -c "\"uuid\":\"$uuid\",\"size\"" w1.jsonl)" ] || fail "uuid counts differ"
+    ok "$LAHAR" get store 1
+    expect_out_has "type: "
+    expect_out_has "claim.container: default"
+    expect_out_has "kafka.topic: "
+    expect_out_has "time: 2024-05-17T00:00:00.00"
+}
+
+case_an_interrupt_keeps_whole_records()
+{
+    mkfifo pipe
+    "$LAHAR" ingest store - --json <pipe >out 2>err &
+    pid=$!
+    exec 9>pipe
+    printf 'whole record\nhalf a rec' >&9
+    for _ in $(seq 100); do
+        sleep 0.05
+        "$LAHAR" stream list store 2>/dev/null | grep -q '^log' && break
+    done
+    sleep 0.2
+    kill -INT "$pid"
+    sleep 0.2
+    printf 'ord of another kind\n' >&9
+    exec 9>&-
+    wait "$pid"
+    status=$?
+    ran="ingest, interrupted"
+    expect_status 130
+    ok "$LAHAR" query store record --json
+    expect_json '[l["fields"]["message"] for l in lines[:-1]] in
+                 (["whole record"], ["half a record of another kind", "whole record"])'
+    ok "$LAHAR" verify store
+}
+
+case_usage_errors_say_what_is_missing()
+{
+    run "$LAHAR" ingest store
+    expect_status 2
+    expect_err_has "expected STORE and FILE"
+    run "$LAHAR" ingest store --frobnicate x
+    expect_status 2
+    expect_err_has "unknown option --frobnicate"
+}
+
+run_cases
