@@ -1,3 +1,4 @@
+#!/bin/bash
 # What goes wrong around a store, and how it is said.
 . "$(dirname "$0")/harness.sh"
 

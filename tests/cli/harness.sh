@@ -1,3 +1,4 @@
+#!/bin/bash
 # Sourced by the case files, which define functions named case_SENTENCE and end with
 # run_cases. Each case runs in a subshell in a scratch directory of its own, removed when it
 # passes and named when it fails. LAHAR and LAHAR_LOAD are the programs.

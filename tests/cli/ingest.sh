@@ -1,3 +1,4 @@
+#!/bin/bash
 # lahar ingest
 . "$(dirname "$0")/harness.sh"
 

@@ -1,3 +1,4 @@
+#!/bin/bash
 # lahar-load
 . "$(dirname "$0")/harness.sh"
 

@@ -1,3 +1,4 @@
+#!/bin/bash
 # lahar query
 . "$(dirname "$0")/harness.sh"
 

@@ -1,3 +1,4 @@
+#!/bin/bash
 # lahar get, scan, export, stat, verify, rollover, and what holds for every verb
 . "$(dirname "$0")/harness.sh"
 

@@ -1,3 +1,4 @@
+#!/bin/bash
 # lahar stream
 . "$(dirname "$0")/harness.sh"
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Every source, test and man page is named by a build file of its folder or one above."""
 import os
+import re
 
 import tree
 
@@ -26,9 +27,9 @@ sources = tree.files(".c", ".sh", ".1")
 for source in sources:
     if source.startswith(TAKEN_AS_FOLDER):
         continue
-    words = build_text(os.path.dirname(source)).replace("(", " ").replace(")", " ").split()
+    words = re.sub(r"[()]", " ", build_text(os.path.dirname(source))).split()
     name = os.path.basename(source)
-    if not any(word.strip('"') == name or word.strip('"').endswith("/" + name) for word in words):
+    if not any(word.strip('".;,') == name or word.strip('"').endswith("/" + name) for word in words):
         complaints.append(f"{source}: no CMakeLists.txt names it")
 for header in tree.files(".h"):
     if header.startswith(("engine/include/",) + TAKEN_AS_FOLDER):
