@@ -44,5 +44,7 @@ write_basic_package_version_file(lahar-config-version.cmake COMPATIBILITY SameMi
 install(FILES ${PROJECT_BINARY_DIR}/lahar-config.cmake
               ${PROJECT_BINARY_DIR}/lahar-config-version.cmake
         DESTINATION ${lahar_cmake_directory})
+# The prefix is found from where the file lies, so that a staged install can be used in place.
+file(RELATIVE_PATH lahar_pc_to_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file(cmake/lahar.pc.in lahar.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/lahar.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
