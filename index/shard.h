@@ -62,11 +62,23 @@ lahar_status lahar_shard_builder_uuid(struct lahar_shard_builder *builder, uint3
 lahar_status lahar_shard_builder_number(struct lahar_shard_builder *builder, uint32_t field,
                                         uint64_t number, lahar_error *error);
 /* The field has a value (even an empty one) in the current document. Implied by
- * the calls above. */
+ * the calls above and those below. */
 lahar_status lahar_shard_builder_present(struct lahar_shard_builder *builder, uint32_t field,
                                          lahar_error *error);
 
-/* Appends the finished shard to out and empties the builder for the next. */
+/* For callers that meet the same value many times, as in a dictionary of a block: looks a
+ * keyword, a text or a uuid (its 16 bytes) up once ... */
+lahar_status lahar_shard_builder_value(struct lahar_shard_builder *builder, uint32_t field,
+                                       const void *value, size_t size, uint32_t *value_out,
+                                       lahar_error *error);
+/* ... and adds it to the current document by the number that was given, which holds until the
+ * shard is finished. */
+lahar_status lahar_shard_builder_post(struct lahar_shard_builder *builder, uint32_t field,
+                                      uint32_t value, lahar_error *error);
+
+/* Appends the finished shard to out and empties the builder, which forgets its fields and values
+ * and keeps its memory, for the next. After a failure of any call above the shard
+ * is lost: finish reports LAHAR_NO_MEMORY and empties the builder too. */
 lahar_status lahar_shard_builder_finish(struct lahar_shard_builder *builder,
                                         struct lahar_buffer *out, lahar_error *error);
 
@@ -87,11 +99,20 @@ lahar_status lahar_shard_open(const struct lahar_shard_source *source,
                               lahar_error *error);
 void lahar_shard_close(struct lahar_shard *shard); /* NULL is allowed */
 
+/* Pages are kept between lookups up to this many bytes; 1 MiB unless set. */
+void lahar_shard_limit_cache(struct lahar_shard *shard, uint64_t bytes);
+/* Bytes of memory that the open shard holds now. */
+uint64_t lahar_shard_memory(struct lahar_shard *shard);
+
 uint32_t lahar_shard_document_count(const struct lahar_shard *shard);
 /* The event id of an ordinal, and the first ordinal whose id is >= id. */
 uint64_t lahar_shard_id(const struct lahar_shard *shard, uint32_t ordinal);
 uint32_t lahar_shard_ordinal(const struct lahar_shard *shard, uint64_t id);
+/* Of all events; INT64_MAX and INT64_MIN when there is none. */
 void lahar_shard_time_range(const struct lahar_shard *shard, int64_t *min_ns, int64_t *max_ns);
+/* Whether an event can lie in [from_ns, to_ns): sharper than the range where a few clocks were
+ * wrong, since these are set apart. */
+bool lahar_shard_may_hold_time(const struct lahar_shard *shard, int64_t from_ns, int64_t to_ns);
 uint32_t lahar_shard_field_count(const struct lahar_shard *shard);
 /* Name and class of a field; the name lives as long as the shard. */
 lahar_bytes lahar_shard_field(const struct lahar_shard *shard, uint32_t field,
@@ -129,7 +150,8 @@ lahar_status lahar_shard_terms(struct lahar_shard *shard, uint32_t field, lahar_
                                void *context, struct lahar_docset *set, bool *exact_out,
                                lahar_error *error);
 
-/* How many documents hold the term, from the dictionary alone. */
+/* How many documents hold the term, without decoding its postings. A term that was cut counts
+ * all that begin with it. */
 lahar_status lahar_shard_token_count(struct lahar_shard *shard, uint32_t field, const void *token,
                                      size_t size, uint64_t *count_out, lahar_error *error);
 

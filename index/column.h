@@ -1,0 +1,47 @@
+/* Columns of 64-bit numbers by document: event times and NUMBER fields.
+ *
+ * A column is cut into blocks of 1024 documents. Each has a zone (minimum, maximum, place of
+ * its data); the data holds which documents have a value and the values less the
+ * minimum, divided by their common divisor, packed. What does not fit this form (a second value of
+ * a document, an outlier that would widen its whole block) is listed apart, as extras. */
+#ifndef LAHAR_INDEX_COLUMN_H
+#define LAHAR_INDEX_COLUMN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "index/postings.h"
+
+/* Values under construction, in order of document. */
+struct lahar_column_values {
+    uint32_t *documents;
+    uint64_t *values;
+    size_t count;
+    size_t documents_capacity;
+    size_t values_capacity;
+};
+
+/* False when memory is refused. */
+bool lahar_column_values_add(struct lahar_column_values *values, uint32_t document, uint64_t value,
+                             const lahar_allocator *allocator);
+void lahar_column_values_deinit(struct lahar_column_values *values,
+                                const lahar_allocator *allocator);
+
+/* Where a column is in its shard. */
+struct lahar_column {
+    uint64_t zones;  /* offset of a zone a block */
+    uint64_t extras; /* offset of the extras, sorted by document */
+    uint64_t extra_count;
+};
+
+/* Values inside [low, high] go to the blocks, others to the extras. Failure is left in
+ * writer->out->has_failed. */
+void lahar_column_write(struct lahar_list_writer *writer, const struct lahar_column_values *values,
+                        uint64_t low, uint64_t high, struct lahar_column *column_out);
+
+/* Adds the documents with a value in [low, high], both inclusive. */
+lahar_status lahar_column_range(struct lahar_shard_pages *pages, const struct lahar_column *column,
+                                uint64_t low, uint64_t high, struct lahar_docset *set,
+                                lahar_error *error);
+
+#endif

@@ -1,0 +1,185 @@
+/* Writing columns. Block data that equals other block data is shared: content size and
+ * file size, entry and lineage start are mostly the same numbers. */
+#include "index/column.h"
+
+#include <string.h>
+
+#include "index/bitpack.h"
+#include "index/shard_format.h"
+#include "index/vector.h"
+#include "io/base/error.h"
+
+enum {
+    BITMAP_SIZE = LAHAR_SHARD_COLUMN_BLOCK / 8
+};
+
+bool lahar_column_values_add(struct lahar_column_values *values, uint32_t document, uint64_t value,
+                             const lahar_allocator *allocator)
+{
+    if (values->count == values->documents_capacity) {
+        uint32_t *grown =
+            lahar_vector_grow(allocator, values->documents, &values->documents_capacity,
+                              values->count + 1, sizeof *values->documents);
+        if (grown == NULL) {
+            return false;
+        }
+        values->documents = grown;
+    }
+    if (values->count == values->values_capacity) {
+        uint64_t *grown = lahar_vector_grow(allocator, values->values, &values->values_capacity,
+                                            values->count + 1, sizeof *values->values);
+        if (grown == NULL) {
+            return false;
+        }
+        values->values = grown;
+    }
+    values->documents[values->count] = document;
+    values->values[values->count] = value;
+    values->count++;
+    return true;
+}
+
+void lahar_column_values_deinit(struct lahar_column_values *values,
+                                const lahar_allocator *allocator)
+{
+    lahar_release(allocator, values->documents);
+    lahar_release(allocator, values->values);
+    *values = (struct lahar_column_values){.count = 0};
+}
+
+static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
+{
+    while (b != 0) {
+        const uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* One block's values, before packing. */
+struct block {
+    uint64_t values[LAHAR_SHARD_COLUMN_BLOCK];
+    uint16_t positions[LAHAR_SHARD_COLUMN_BLOCK]; /* document within the block */
+    size_t count;
+    uint64_t min;
+    uint64_t max;
+};
+
+/* The largest number that divides the distance of every value from the minimum. */
+static uint64_t common_divisor(const struct block *block)
+{
+    uint64_t divisor = 0;
+    for (size_t i = 0; i < block->count && divisor != 1; i++) {
+        const uint64_t distance = block->values[i] - block->min;
+        if (divisor == 0 || distance % divisor != 0) {
+            divisor = greatest_common_divisor(distance, divisor);
+        }
+    }
+    return divisor == 0 ? 1 : divisor;
+}
+
+static void put_positions(struct lahar_buffer *out, const struct block *block)
+{
+    if (block->count * sizeof block->positions[0] < BITMAP_SIZE) {
+        lahar_buffer_put(out, block->positions, block->count * sizeof block->positions[0]);
+        return;
+    }
+    uint8_t bitmap[BITMAP_SIZE] = {0};
+    for (size_t i = 0; i < block->count; i++) {
+        bitmap[block->positions[i] / 8] |= (uint8_t)(1U << (block->positions[i] % 8));
+    }
+    lahar_buffer_put(out, bitmap, sizeof bitmap);
+}
+
+static void put_values(struct lahar_buffer *out, const struct block *block, uint64_t divisor,
+                       unsigned width)
+{
+    if (width == 0) {
+        return;
+    }
+    struct lahar_bit_writer bits = {.out = out};
+    for (size_t i = 0; i < block->count; i++) {
+        const uint64_t distance = block->values[i] - block->min;
+        lahar_bit_write(&bits, divisor == 1 ? distance : distance / divisor, width);
+    }
+    lahar_bit_finish(&bits);
+}
+
+/* Appends the block's data and fills its zone; size is the number of its documents in the shard. */
+static void put_block(struct lahar_list_writer *writer, const struct block *block, size_t size,
+                      uint8_t *zone)
+{
+    if (block->count == 0) {
+        memset(zone, 0, LAHAR_SHARD_ZONE_SIZE);
+        return;
+    }
+    struct lahar_buffer *out = writer->out;
+    const size_t start = out->size;
+    enum lahar_column_kind kind = LAHAR_COLUMN_FULL;
+    if (block->count < size) {
+        kind = block->count * sizeof block->positions[0] < BITMAP_SIZE ? LAHAR_COLUMN_POSITIONS
+                                                                       : LAHAR_COLUMN_BITMAP;
+    }
+    const uint64_t divisor = common_divisor(block);
+    const unsigned width = lahar_bit_width((block->max - block->min) / divisor);
+    lahar_buffer_put_u8(out, (uint8_t)kind);
+    lahar_buffer_put_u8(out, (uint8_t)width);
+    lahar_buffer_put_u16(out, (uint16_t)block->count);
+    lahar_buffer_put_varint(out, divisor);
+    if (kind != LAHAR_COLUMN_FULL) {
+        put_positions(out, block);
+    }
+    put_values(out, block, divisor, width);
+    const uint64_t data_size = out->size - start;
+    const uint64_t offset = lahar_blob_intern(writer->blobs, out, writer->base, start);
+    lahar_store_u64(zone, block->min);
+    lahar_store_u64(zone + 8, block->max);
+    lahar_store_u64(zone + 16, offset << 16 | data_size);
+}
+
+void lahar_column_write(struct lahar_list_writer *writer, const struct lahar_column_values *values,
+                        uint64_t low, uint64_t high, struct lahar_column *column_out)
+{
+    struct lahar_buffer *out = writer->out;
+    struct lahar_buffer zones;
+    struct lahar_buffer extras;
+    lahar_buffer_init(&zones, out->allocator);
+    lahar_buffer_init(&extras, out->allocator);
+    struct block block;
+    size_t next = 0;
+    for (uint64_t first = 0; first < writer->document_count; first += LAHAR_SHARD_COLUMN_BLOCK) {
+        const uint64_t left = writer->document_count - first;
+        const uint64_t size = left < LAHAR_SHARD_COLUMN_BLOCK ? left : LAHAR_SHARD_COLUMN_BLOCK;
+        block.count = 0;
+        block.min = UINT64_MAX;
+        block.max = 0;
+        uint32_t previous = UINT32_MAX;
+        for (; next < values->count && values->documents[next] < first + size; next++) {
+            const uint32_t document = values->documents[next];
+            const uint64_t value = values->values[next];
+            if (document == previous || value < low || value > high) {
+                lahar_buffer_put_u32(&extras, document);
+                lahar_buffer_put_u64(&extras, value);
+                continue;
+            }
+            previous = document;
+            block.values[block.count] = value;
+            block.positions[block.count] = (uint16_t)(document - first);
+            block.count++;
+            block.min = value < block.min ? value : block.min;
+            block.max = value > block.max ? value : block.max;
+        }
+        uint8_t zone[LAHAR_SHARD_ZONE_SIZE];
+        put_block(writer, &block, (size_t)size, zone);
+        lahar_buffer_put(&zones, zone, sizeof zone);
+    }
+    column_out->zones = out->size - writer->base;
+    lahar_buffer_put(out, zones.data, zones.size);
+    column_out->extras = out->size - writer->base;
+    column_out->extra_count = extras.size / LAHAR_SHARD_EXTRA_SIZE;
+    lahar_buffer_put(out, extras.data, extras.size);
+    out->has_failed = out->has_failed || zones.has_failed || extras.has_failed;
+    lahar_buffer_deinit(&zones);
+    lahar_buffer_deinit(&extras);
+}

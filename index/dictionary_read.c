@@ -1,0 +1,253 @@
+/* Decoding of dictionary blocks. Bytes come from disk: every size is checked before it is used, and
+ * a walk ends after as many terms as the field has. */
+#include "index/dictionary.h"
+
+#include <string.h>
+
+#include "index/dictionary_entry.h"
+#include "io/base/error.h"
+
+static lahar_status corrupt(lahar_error *error)
+{
+    return lahar_fail(error, LAHAR_CORRUPT, "a dictionary block of an index shard is malformed");
+}
+
+static uint64_t block_count(const struct lahar_dictionary *dictionary)
+{
+    return (dictionary->term_count + LAHAR_SHARD_BLOCK_TERMS - 1) / LAHAR_SHARD_BLOCK_TERMS;
+}
+
+void lahar_dictionary_begin(struct lahar_dictionary_cursor *cursor, struct lahar_shard_pages *pages,
+                            const struct lahar_dictionary *dictionary)
+{
+    cursor->pages = pages;
+    cursor->dictionary = *dictionary;
+    cursor->next_term = 0;
+    cursor->block_end = 0;
+    cursor->shared = 0;
+    cursor->view = (struct lahar_page_view){.data = NULL};
+    cursor->entry.folded_size = 0;
+}
+
+void lahar_dictionary_close(struct lahar_dictionary_cursor *cursor)
+{
+    lahar_page_view_close(cursor->pages, &cursor->view);
+}
+
+/* The top entry of a block, and the offset behind the block. */
+static lahar_status read_top(struct lahar_dictionary_cursor *cursor, uint64_t block,
+                             uint64_t *prefix_out, uint64_t *begin_out, uint64_t *end_out,
+                             lahar_error *error)
+{
+    uint8_t entries[2 * LAHAR_SHARD_TOP_ENTRY_SIZE];
+    const bool is_last = block + 1 == block_count(&cursor->dictionary);
+    LAHAR_TRY(lahar_shard_pages_copy(
+        cursor->pages, cursor->dictionary.top + block * LAHAR_SHARD_TOP_ENTRY_SIZE, entries,
+        is_last ? LAHAR_SHARD_TOP_ENTRY_SIZE : sizeof entries, error));
+    *prefix_out = lahar_load_u64(entries);
+    *begin_out = lahar_load_u64(entries + 8);
+    *end_out =
+        is_last ? cursor->dictionary.end : lahar_load_u64(entries + LAHAR_SHARD_TOP_ENTRY_SIZE + 8);
+    return LAHAR_OK;
+}
+
+static lahar_status open_block(struct lahar_dictionary_cursor *cursor, uint64_t block,
+                               lahar_error *error)
+{
+    uint64_t prefix = 0;
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    /* 64 entries of a folded form, an exact form, and at most 32 bytes of the rest. */
+    const uint64_t size_max =
+        (uint64_t)LAHAR_SHARD_BLOCK_TERMS * (2 * LAHAR_SHARD_TERM_SIZE_MAX + 32);
+    lahar_page_view_close(cursor->pages, &cursor->view);
+    LAHAR_TRY(read_top(cursor, block, &prefix, &begin, &end, error));
+    if (begin > end || end - begin > size_max) {
+        return corrupt(error);
+    }
+    LAHAR_TRY(lahar_page_view_open(cursor->pages, begin, end - begin, &cursor->view, error));
+    cursor->reader = lahar_reader_of(cursor->view.data, (size_t)(end - begin));
+    cursor->next_term = block * LAHAR_SHARD_BLOCK_TERMS;
+    cursor->block_end = cursor->next_term + LAHAR_SHARD_BLOCK_TERMS;
+    cursor->shared = 0;
+    cursor->entry.folded_size = 0;
+    return LAHAR_OK;
+}
+
+static void unpack_hex(const uint8_t *packed, size_t size, uint8_t *digits)
+{
+    static const uint8_t alphabet[16] = "0123456789abcdef";
+    for (size_t i = 0; i < size; i += 2) {
+        /* Writes one digit too many of an odd size: the buffer has slack. */
+        digits[i] = alphabet[packed[i / 2] & 15];
+        digits[i + 1] = alphabet[packed[i / 2] >> 4];
+    }
+}
+
+/* Header, shared size and suffix of the next entry. */
+static bool read_folded(struct lahar_dictionary_cursor *cursor)
+{
+    struct lahar_reader *reader = &cursor->reader;
+    struct lahar_dictionary_entry *entry = &cursor->entry;
+    const unsigned header = lahar_read_u8(reader);
+    const unsigned shared_code = header >> LAHAR_ENTRY_SUFFIX_BITS;
+    const unsigned size_code = header & LAHAR_ENTRY_SUFFIX_MASK;
+    size_t shared = cursor->shared + shared_code - LAHAR_ENTRY_SHARED_BIAS;
+    if (shared_code == LAHAR_ENTRY_SHARED_EXPLICIT) {
+        shared = lahar_read_u8(reader);
+    }
+    size_t size = size_code;
+    bool is_hex = false;
+    if (size_code == LAHAR_ENTRY_SUFFIX_EXPLICIT) {
+        const uint64_t v = lahar_read_varint(reader);
+        is_hex = (v & 1) != 0;
+        size = (size_t)(v >> 1);
+    } else if (size_code > LAHAR_ENTRY_PLAIN_MAX) {
+        is_hex = true;
+        size = size_code - LAHAR_ENTRY_PLAIN_MAX;
+    }
+    if (shared > entry->folded_size || size > LAHAR_SHARD_TERM_SIZE_MAX ||
+        shared + size > LAHAR_SHARD_TERM_SIZE_MAX) {
+        return false;
+    }
+    const uint8_t *suffix = lahar_read_bytes(reader, is_hex ? (size + 1) / 2 : size);
+    if (suffix == NULL) {
+        return false;
+    }
+    if (is_hex) {
+        unpack_hex(suffix, size, entry->folded + shared);
+    } else if (size <= 16 && lahar_reader_left(reader) + size >= 16) {
+        memcpy(entry->folded + shared, suffix, 16);
+    } else {
+        memcpy(entry->folded + shared, suffix, size);
+    }
+    cursor->shared = shared;
+    entry->folded_size = shared + size;
+    return true;
+}
+
+/* The exact form that follows in the way that flags say. */
+static bool read_exact(struct lahar_reader *reader, struct lahar_dictionary_entry *entry)
+{
+    if ((entry->flags & LAHAR_TERM_EXACT_CASE) != 0) {
+        const uint8_t *bits = lahar_read_bytes(reader, (entry->folded_size + 7) / 8);
+        if (bits == NULL) {
+            return false;
+        }
+        for (size_t i = 0; i < entry->folded_size; i++) {
+            const uint8_t folded = entry->folded[i];
+            const bool is_upper = (bits[i / 8] >> (i % 8) & 1) != 0;
+            entry->exact_bytes[i] = (uint8_t)(is_upper ? folded & ~0x20 : folded);
+        }
+        entry->exact = entry->exact_bytes;
+    } else if ((entry->flags & LAHAR_TERM_EXACT_FULL) != 0) {
+        entry->exact_size = lahar_read_u8(reader);
+        const uint8_t *bytes = lahar_read_bytes(reader, entry->exact_size);
+        if (bytes == NULL) {
+            return false;
+        }
+        memcpy(entry->exact_bytes, bytes, entry->exact_size);
+        entry->exact = entry->exact_bytes;
+    }
+    return true;
+}
+
+lahar_status lahar_dictionary_next(struct lahar_dictionary_cursor *cursor, lahar_error *error)
+{
+    if (cursor->next_term == cursor->dictionary.term_count) {
+        return LAHAR_NOT_FOUND;
+    }
+    if (cursor->next_term == cursor->block_end) {
+        LAHAR_TRY(open_block(cursor, cursor->next_term / LAHAR_SHARD_BLOCK_TERMS, error));
+    }
+    struct lahar_dictionary_entry *entry = &cursor->entry;
+    struct lahar_reader *reader = &cursor->reader;
+    if (!read_folded(cursor)) {
+        return corrupt(error);
+    }
+    entry->flags = 0;
+    entry->exact = entry->folded;
+    entry->exact_size = entry->folded_size;
+    uint64_t reference = lahar_read_varint(reader);
+    if ((reference & 3) == 3 && reference >> 2 >= LAHAR_SPECIAL_FLAGGED) {
+        const uint64_t flags = (reference >> 2) - LAHAR_SPECIAL_FLAGGED;
+        if (flags == 0 || flags > 15) {
+            return corrupt(error);
+        }
+        entry->flags = (uint8_t)flags;
+        if (!read_exact(reader, entry)) {
+            return corrupt(error);
+        }
+        reference = lahar_read_varint(reader);
+    }
+    if (reader->failed) {
+        return corrupt(error);
+    }
+    entry->reference = reference;
+    cursor->next_term++;
+    return LAHAR_OK;
+}
+
+/* Order of a block's first term and the one sought: by the top alone where that decides, else by
+ * reading the block. */
+static lahar_status compare_head(struct lahar_dictionary_cursor *cursor, uint64_t block,
+                                 const uint8_t *folded, size_t size, int *order_out,
+                                 lahar_error *error)
+{
+    uint64_t prefix = 0;
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    LAHAR_TRY(read_top(cursor, block, &prefix, &begin, &end, error));
+    const uint64_t wanted =
+        lahar_dictionary_prefix(folded, size, (size_t)cursor->dictionary.common);
+    if (prefix != wanted) {
+        *order_out = prefix < wanted ? -1 : 1;
+        return LAHAR_OK;
+    }
+    LAHAR_TRY(open_block(cursor, block, error));
+    LAHAR_TRY(lahar_dictionary_next(cursor, error));
+    const size_t limit = cursor->entry.folded_size < size ? cursor->entry.folded_size : size;
+    *order_out = limit == 0 ? 0 : memcmp(cursor->entry.folded, folded, limit);
+    if (*order_out == 0) {
+        *order_out = (cursor->entry.folded_size > size) - (cursor->entry.folded_size < size);
+    }
+    return LAHAR_OK;
+}
+
+lahar_status lahar_dictionary_seek(struct lahar_dictionary_cursor *cursor, const uint8_t *folded,
+                                   size_t size, lahar_error *error)
+{
+    const size_t common = (size_t)cursor->dictionary.common;
+    uint64_t high = block_count(&cursor->dictionary);
+    if (high == 0) {
+        return LAHAR_OK;
+    }
+    if (size < common) {
+        cursor->next_term = cursor->dictionary.term_count;
+        return LAHAR_OK;
+    }
+    /* The last block whose first term is less than the one sought: the term may begin at its
+     * end, spelled in several ways. */
+    uint64_t low = 0;
+    while (high - low > 1) {
+        const uint64_t middle = low + (high - low) / 2;
+        int order = 0;
+        LAHAR_TRY(compare_head(cursor, middle, folded, size, &order, error));
+        if (order < 0) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    /* The top compares what lies behind the common bytes; those are compared here, once. */
+    LAHAR_TRY(open_block(cursor, low, error));
+    LAHAR_TRY(lahar_dictionary_next(cursor, error));
+    if (cursor->entry.folded_size < common) {
+        return corrupt(error);
+    }
+    if (common != 0 && memcmp(cursor->entry.folded, folded, common) != 0) {
+        cursor->next_term = cursor->dictionary.term_count;
+        return LAHAR_OK;
+    }
+    return open_block(cursor, low, error);
+}

@@ -1,0 +1,32 @@
+/* Lists of document ordinals: encoding while a shard is built, decoding into sets. */
+#ifndef LAHAR_INDEX_POSTINGS_H
+#define LAHAR_INDEX_POSTINGS_H
+
+#include <stdint.h>
+
+#include "index/blob_table.h"
+#include "index/docset.h"
+#include "index/shard_pages.h"
+
+/* Where lists are written: a shard from byte base of out on. */
+struct lahar_list_writer {
+    struct lahar_buffer *out;
+    size_t base;
+    struct lahar_blob_table *blobs;
+    uint32_t document_count; /* of the shard */
+};
+
+/* Writes the list unless an equal one is there and returns the reference to store for it (see
+ * shard_format.h). documents rise strictly; failure is left in out->has_failed. */
+uint64_t lahar_list_write(struct lahar_list_writer *writer, const uint32_t *documents,
+                          size_t count);
+
+/* Adds the documents behind a reference to set, whose universe is the shard's. */
+lahar_status lahar_list_read(struct lahar_shard_pages *pages, uint64_t reference,
+                             struct lahar_docset *set, lahar_error *error);
+
+/* How many documents the reference stands for. */
+lahar_status lahar_list_count(struct lahar_shard_pages *pages, uint64_t reference,
+                              uint32_t document_count, uint64_t *count_out, lahar_error *error);
+
+#endif

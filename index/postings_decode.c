@@ -1,0 +1,306 @@
+/* Decoding of posting lists into sets. Every count, width and document is checked against the
+ * shard before use: a list is bytes from disk. */
+#include "index/postings.h"
+
+#include <string.h>
+
+#include "index/bitpack.h"
+#include "index/shard_format.h"
+#include "io/base/error.h"
+
+enum {
+    /* Bytes before the data of a list: two varints and a width at most. */
+    HEAD_SIZE_MAX = 24,
+    /* Bit sets are read in pieces of whole words. */
+    BITSET_PIECE = 4096,
+    /* Skip entries read at a time, so that their data is one view. */
+    SKIPS_AT_A_TIME = 64
+};
+
+struct list_head {
+    uint64_t count; /* documents */
+    enum lahar_list_kind kind;
+    uint64_t data; /* offset behind the first varint */
+};
+
+static lahar_status corrupt(lahar_error *error)
+{
+    return lahar_fail(error, LAHAR_CORRUPT, "a posting list of an index shard is malformed");
+}
+
+/* Views up to HEAD_SIZE_MAX bytes at offset. */
+static lahar_status view_head(struct lahar_shard_pages *pages, uint64_t offset,
+                              struct lahar_page_view *view, struct lahar_reader *reader,
+                              lahar_error *error)
+{
+    const uint64_t left = offset < pages->body_size ? pages->body_size - offset : 0;
+    const uint64_t size = left < HEAD_SIZE_MAX ? left : HEAD_SIZE_MAX;
+    LAHAR_TRY(lahar_page_view_open(pages, offset, size, view, error));
+    *reader = lahar_reader_of(view->data, (size_t)size);
+    return LAHAR_OK;
+}
+
+static lahar_status read_head(struct lahar_shard_pages *pages, uint64_t offset,
+                              struct list_head *head, lahar_error *error)
+{
+    struct lahar_page_view view;
+    struct lahar_reader reader;
+    LAHAR_TRY(view_head(pages, offset, &view, &reader, error));
+    const uint8_t *begin = reader.next;
+    const uint64_t v = lahar_read_varint(&reader);
+    *head = (struct list_head){v >> 2, (enum lahar_list_kind)(v & 3),
+                               offset + (uint64_t)(reader.next - begin)};
+    const bool failed = reader.failed;
+    lahar_page_view_close(pages, &view);
+    return failed || head->count == 0 ? corrupt(error) : LAHAR_OK;
+}
+
+/* Adds base and the documents at the count - 1 packed gaps behind it. */
+static bool add_gaps(struct lahar_docset *set, uint64_t base, const uint8_t *packed, size_t count,
+                     unsigned width)
+{
+    uint64_t document = base;
+    if (document >= set->universe) {
+        return false;
+    }
+    if (width == 0) {
+        if (count > set->universe - document) {
+            return false;
+        }
+        lahar_docset_add_range(set, (uint32_t)document, (uint32_t)(document + count));
+        return true;
+    }
+    const uint64_t mask = lahar_width_mask(width);
+    const uint64_t universe = set->universe;
+    uint64_t *words = set->words;
+    words[document / 64] |= UINT64_C(1) << (document % 64);
+    for (size_t i = 0; i + 1 < count; i++) {
+        document += lahar_unpack_narrow(packed, i, width, mask) + 1;
+        if (document >= universe) {
+            return false;
+        }
+        words[document / 64] |= UINT64_C(1) << (document % 64);
+    }
+    return true;
+}
+
+static lahar_status read_short(struct lahar_shard_pages *pages, const struct list_head *head,
+                               struct lahar_docset *set, lahar_error *error)
+{
+    struct lahar_page_view view;
+    struct lahar_reader reader;
+    LAHAR_TRY(view_head(pages, head->data, &view, &reader, error));
+    const uint8_t *begin = reader.next;
+    const uint64_t first = lahar_read_varint(&reader);
+    const unsigned width = lahar_read_u8(&reader);
+    const uint64_t packed = head->data + (uint64_t)(reader.next - begin);
+    const bool failed = reader.failed;
+    lahar_page_view_close(pages, &view);
+    if (failed || width > LAHAR_SKIP_BASE_BITS || head->count > LAHAR_SHARD_LIST_BLOCK) {
+        return corrupt(error);
+    }
+    const size_t count = (size_t)head->count;
+    LAHAR_TRY(
+        lahar_page_view_open(pages, packed, lahar_packed_size(count - 1, width), &view, error));
+    const bool is_valid = add_gaps(set, first, view.data, count, width);
+    lahar_page_view_close(pages, &view);
+    return is_valid ? LAHAR_OK : corrupt(error);
+}
+
+/* ORs size bytes of bits into set from document first on. */
+static bool add_bits(struct lahar_docset *set, uint64_t first, const uint8_t *bits, uint64_t size)
+{
+    uint64_t i = 0;
+    const uint64_t shift = first % 64;
+    for (; i + 8 <= size && first + (i + 8) * 8 <= set->universe; i += 8) {
+        const uint64_t word = lahar_load_u64(bits + i);
+        const size_t at = (size_t)((first + i * 8) / 64);
+        set->words[at] |= word << shift;
+        if (shift != 0 && word >> (64 - shift) != 0) {
+            set->words[at + 1] |= word >> (64 - shift);
+        }
+    }
+    for (; i < size; i++) {
+        for (unsigned bit = 0; bit < 8; bit++) {
+            if ((bits[i] >> bit & 1) != 0) {
+                if (first + i * 8 + bit >= set->universe) {
+                    return false;
+                }
+                lahar_docset_add(set, (uint32_t)(first + i * 8 + bit));
+            }
+        }
+    }
+    return true;
+}
+
+static lahar_status read_bitset(struct lahar_shard_pages *pages, uint64_t offset,
+                                struct lahar_docset *set, lahar_error *error)
+{
+    const uint64_t size = ((uint64_t)set->universe + 7) / 8;
+    for (uint64_t at = 0; at < size; at += BITSET_PIECE) {
+        const uint64_t piece = size - at < BITSET_PIECE ? size - at : BITSET_PIECE;
+        struct lahar_page_view view;
+        LAHAR_TRY(lahar_page_view_open(pages, offset + at, piece, &view, error));
+        const bool is_valid = add_bits(set, at * 8, view.data, piece);
+        lahar_page_view_close(pages, &view);
+        if (!is_valid) {
+            return corrupt(error);
+        }
+    }
+    return LAHAR_OK;
+}
+
+struct skip {
+    uint32_t base;
+    unsigned width;
+    uint64_t offset; /* from the start of the list's data */
+};
+
+static struct skip skip_at(const uint8_t *skips, size_t index)
+{
+    const uint64_t v = lahar_load_u64(skips + index * LAHAR_SHARD_SKIP_SIZE);
+    return (struct skip){
+        (uint32_t)(v & lahar_width_mask(LAHAR_SKIP_BASE_BITS)),
+        (unsigned)(v >> LAHAR_SKIP_BASE_BITS & lahar_width_mask(LAHAR_SKIP_WIDTH_BITS)),
+        v >> (LAHAR_SKIP_BASE_BITS + LAHAR_SKIP_WIDTH_BITS)};
+}
+
+/* One block of count documents whose data begins at data and may take size bytes. */
+static bool add_block(struct lahar_docset *set, struct skip skip, size_t count, const uint8_t *data,
+                      uint64_t size)
+{
+    if (skip.width == LAHAR_SKIP_BITSET) {
+        return add_bits(set, skip.base, data, size);
+    }
+    return skip.width <= LAHAR_SKIP_BASE_BITS && lahar_packed_size(count - 1, skip.width) <= size &&
+           add_gaps(set, skip.base, data, count, skip.width);
+}
+
+/* Blocks first .. first + count of a list, whose skip entries are at skips, with the one behind
+ * them (its offset being the end of the data) at index count. */
+static lahar_status read_block_run(struct lahar_shard_pages *pages, uint64_t data,
+                                   const uint8_t *skips, size_t block_count, uint64_t end,
+                                   size_t last_count, struct lahar_docset *set, lahar_error *error)
+{
+    const uint64_t begin = skip_at(skips, 0).offset;
+    /* A block is at most 448 bytes of gaps, or a bit set smaller than those. */
+    const uint64_t size_max = block_count * (LAHAR_SHARD_LIST_BLOCK * LAHAR_SKIP_BASE_BITS / 8);
+    if (begin > end || end - begin > size_max) {
+        return corrupt(error);
+    }
+    struct lahar_page_view view;
+    LAHAR_TRY(lahar_page_view_open(pages, data + begin, end - begin, &view, error));
+    bool is_valid = true;
+    for (size_t i = 0; i < block_count && is_valid; i++) {
+        const struct skip skip = skip_at(skips, i);
+        const uint64_t next = i + 1 < block_count ? skip_at(skips, i + 1).offset : end;
+        is_valid = skip.offset >= begin && skip.offset <= next && next <= end &&
+                   add_block(set, skip, i + 1 < block_count ? LAHAR_SHARD_LIST_BLOCK : last_count,
+                             view.data + (skip.offset - begin), next - skip.offset);
+    }
+    lahar_page_view_close(pages, &view);
+    return is_valid ? LAHAR_OK : corrupt(error);
+}
+
+static lahar_status read_blocks(struct lahar_shard_pages *pages, const struct list_head *head,
+                                struct lahar_docset *set, lahar_error *error)
+{
+    uint8_t size_bytes[4];
+    LAHAR_TRY(lahar_shard_pages_copy(pages, head->data, size_bytes, sizeof size_bytes, error));
+    const uint64_t size = lahar_load_u32(size_bytes);
+    const uint64_t blocks = (head->count + LAHAR_SHARD_LIST_BLOCK - 1) / LAHAR_SHARD_LIST_BLOCK;
+    const uint64_t skips = head->data + sizeof size_bytes;
+    if (head->count > set->universe || size < blocks * LAHAR_SHARD_SKIP_SIZE) {
+        return corrupt(error);
+    }
+    const uint64_t data = skips + blocks * LAHAR_SHARD_SKIP_SIZE;
+    const uint64_t data_size = size - blocks * LAHAR_SHARD_SKIP_SIZE;
+    for (uint64_t block = 0; block < blocks; block += SKIPS_AT_A_TIME) {
+        uint8_t entries[(SKIPS_AT_A_TIME + 1) * LAHAR_SHARD_SKIP_SIZE];
+        const uint64_t left = blocks - block;
+        const size_t n = left < SKIPS_AT_A_TIME ? (size_t)left : SKIPS_AT_A_TIME;
+        const bool is_last = n == left;
+        LAHAR_TRY(lahar_shard_pages_copy(pages, skips + block * LAHAR_SHARD_SKIP_SIZE, entries,
+                                         (n + (is_last ? 0 : 1)) * LAHAR_SHARD_SKIP_SIZE, error));
+        const uint64_t end = is_last ? data_size : skip_at(entries, n).offset;
+        const uint64_t last_count =
+            is_last ? head->count - (blocks - 1) * LAHAR_SHARD_LIST_BLOCK : LAHAR_SHARD_LIST_BLOCK;
+        if (end > data_size) {
+            return corrupt(error);
+        }
+        LAHAR_TRY(read_block_run(pages, data, entries, n, end, (size_t)last_count, set, error));
+    }
+    return LAHAR_OK;
+}
+
+static lahar_status read_simple(struct lahar_shard_pages *pages, const struct list_head *head,
+                                struct lahar_docset *set, lahar_error *error)
+{
+    switch (head->kind) {
+    case LAHAR_LIST_SHORT:
+        return read_short(pages, head, set, error);
+    case LAHAR_LIST_BLOCKS:
+        return read_blocks(pages, head, set, error);
+    case LAHAR_LIST_BITSET:
+        return read_bitset(pages, head->data, set, error);
+    case LAHAR_LIST_COMPLEMENT:
+        break;
+    }
+    return corrupt(error);
+}
+
+static lahar_status read_complement(struct lahar_shard_pages *pages, uint64_t offset,
+                                    struct lahar_docset *set, lahar_error *error)
+{
+    struct list_head inner;
+    LAHAR_TRY(read_head(pages, offset, &inner, error));
+    struct lahar_docset missing;
+    LAHAR_TRY(lahar_docset_init(&missing, set->universe, pages->allocator, error));
+    const lahar_status status = read_simple(pages, &inner, &missing, error);
+    if (status == LAHAR_OK) {
+        lahar_docset_invert(&missing);
+        lahar_docset_or(set, &missing);
+    }
+    lahar_docset_deinit(&missing);
+    return status;
+}
+
+lahar_status lahar_list_read(struct lahar_shard_pages *pages, uint64_t reference,
+                             struct lahar_docset *set, lahar_error *error)
+{
+    if ((reference & 1) == 0) {
+        if (reference >> 1 >= set->universe) {
+            return corrupt(error);
+        }
+        lahar_docset_add(set, (uint32_t)(reference >> 1));
+        return LAHAR_OK;
+    }
+    if ((reference & 3) == 3) {
+        if (reference >> 2 == LAHAR_SPECIAL_ALL) {
+            lahar_docset_fill(set);
+        }
+        return reference >> 2 <= LAHAR_SPECIAL_NONE ? LAHAR_OK : corrupt(error);
+    }
+    struct list_head head;
+    LAHAR_TRY(read_head(pages, reference >> 2, &head, error));
+    return head.kind == LAHAR_LIST_COMPLEMENT ? read_complement(pages, head.data, set, error)
+                                              : read_simple(pages, &head, set, error);
+}
+
+lahar_status lahar_list_count(struct lahar_shard_pages *pages, uint64_t reference,
+                              uint32_t document_count, uint64_t *count_out, lahar_error *error)
+{
+    *count_out = 0;
+    if ((reference & 1) == 0) {
+        *count_out = 1;
+        return LAHAR_OK;
+    }
+    if ((reference & 3) == 3) {
+        *count_out = reference >> 2 == LAHAR_SPECIAL_ALL ? document_count : 0;
+        return LAHAR_OK;
+    }
+    struct list_head head;
+    LAHAR_TRY(read_head(pages, reference >> 2, &head, error));
+    *count_out = head.count;
+    return head.count <= document_count ? LAHAR_OK : corrupt(error);
+}

@@ -1,0 +1,484 @@
+/* Filling a shard builder.
+ *
+ * A value becomes a term number through one hash table for all fields; a document appends
+ * its term numbers to one array. Nothing is sorted, folded or encoded here but long
+ * values: that waits for the finish, when each distinct term is handled once. One thread at a time.
+ * Refused memory makes the shard unusable (has_failed), never inconsistent. */
+#include "index/shard_builder.h"
+
+#include <string.h>
+#include <xxhash.h>
+
+#include "index/shard_format.h"
+#include "index/vector.h"
+#include "io/base/error.h"
+
+enum {
+    /* Bytes of a value that can matter for a folded form of 255 bytes: a character shrinks to no
+     * less than a third. */
+    FOLD_SOURCE_MAX = 4 * LAHAR_SHARD_TERM_SIZE_MAX,
+    FIELD_SLOTS_AT_FIRST = 64
+};
+
+static lahar_status no_memory(struct lahar_shard_builder *builder, lahar_error *error)
+{
+    builder->has_failed = true;
+    return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to index an event");
+}
+
+lahar_status lahar_shard_builder_create(const lahar_allocator *allocator,
+                                        struct lahar_shard_builder **builder_out,
+                                        lahar_error *error)
+{
+    *builder_out = NULL;
+    struct lahar_shard_builder *builder = lahar_allocate_zeroed(allocator, 1, sizeof *builder);
+    if (builder == NULL) {
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for an index builder");
+    }
+    builder->allocator = allocator;
+    lahar_buffer_init(&builder->names, allocator);
+    lahar_buffer_init(&builder->folded, allocator);
+    lahar_term_table_init(&builder->terms, allocator);
+    lahar_tokenizer_init(&builder->tokenizer, allocator);
+    lahar_blob_table_init(&builder->blobs, allocator);
+    *builder_out = builder;
+    return LAHAR_OK;
+}
+
+static void release_fields(struct lahar_shard_builder *builder)
+{
+    for (size_t i = 0; i < builder->field_count; i++) {
+        lahar_release(builder->allocator, builder->fields[i].runs);
+        lahar_column_values_deinit(&builder->fields[i].values, builder->allocator);
+    }
+    builder->field_count = 0;
+}
+
+void lahar_shard_builder_empty(struct lahar_shard_builder *builder)
+{
+    release_fields(builder);
+    if (builder->field_slots != NULL) {
+        memset(builder->field_slots, 0, builder->field_slot_count * sizeof *builder->field_slots);
+    }
+    lahar_buffer_clear(&builder->names);
+    lahar_buffer_clear(&builder->folded);
+    lahar_buffer_clear(&builder->tokenizer.folded);
+    lahar_term_table_clear(&builder->terms);
+    lahar_blob_table_clear(&builder->blobs);
+    builder->posting_count = 0;
+    builder->document_count = 0;
+    builder->id_run_count = 0;
+    builder->last_id = 0;
+    builder->times.count = 0;
+    builder->token_list_count = 0;
+    builder->has_failed = false;
+}
+
+void lahar_shard_builder_destroy(struct lahar_shard_builder *builder)
+{
+    if (builder == NULL) {
+        return;
+    }
+    const lahar_allocator *allocator = builder->allocator;
+    release_fields(builder);
+    lahar_release(allocator, builder->fields);
+    lahar_release(allocator, builder->field_slots);
+    lahar_release(allocator, builder->postings);
+    lahar_release(allocator, builder->document_starts);
+    lahar_release(allocator, builder->id_runs);
+    lahar_release(allocator, builder->token_lists);
+    lahar_column_values_deinit(&builder->times, allocator);
+    lahar_term_table_deinit(&builder->terms);
+    lahar_tokenizer_deinit(&builder->tokenizer);
+    lahar_blob_table_deinit(&builder->blobs);
+    lahar_buffer_deinit(&builder->names);
+    lahar_buffer_deinit(&builder->folded);
+    lahar_release(allocator, builder);
+}
+
+static size_t field_slot(const struct lahar_shard_builder *builder, const void *name,
+                         size_t name_size, enum lahar_field_class field_class)
+{
+    return (size_t)XXH3_64bits_withSeed(name, name_size, (uint64_t)field_class) &
+           (builder->field_slot_count - 1);
+}
+
+static bool grow_field_slots(struct lahar_shard_builder *builder)
+{
+    const size_t count =
+        builder->field_slot_count == 0 ? FIELD_SLOTS_AT_FIRST : builder->field_slot_count * 2;
+    uint32_t *slots = lahar_allocate_zeroed(builder->allocator, count, sizeof *slots);
+    if (slots == NULL) {
+        return false;
+    }
+    lahar_release(builder->allocator, builder->field_slots);
+    builder->field_slots = slots;
+    builder->field_slot_count = count;
+    for (size_t i = 0; i < builder->field_count; i++) {
+        const struct lahar_builder_field *field = &builder->fields[i];
+        size_t to = field_slot(builder, builder->names.data + field->name, field->name_size,
+                               field->field_class);
+        while (slots[to] != 0) {
+            to = (to + 1) & (count - 1);
+        }
+        slots[to] = (uint32_t)i + 1;
+    }
+    return true;
+}
+
+lahar_status lahar_shard_builder_field(struct lahar_shard_builder *builder, const void *name,
+                                       size_t name_size, enum lahar_field_class field_class,
+                                       uint32_t *field_out, lahar_error *error)
+{
+    *field_out = 0;
+    if (builder->field_count * 2 >= builder->field_slot_count && !grow_field_slots(builder)) {
+        return no_memory(builder, error);
+    }
+    size_t slot = field_slot(builder, name, name_size, field_class);
+    for (; builder->field_slots[slot] != 0; slot = (slot + 1) & (builder->field_slot_count - 1)) {
+        const uint32_t number = builder->field_slots[slot] - 1;
+        const struct lahar_builder_field *field = &builder->fields[number];
+        if (field->field_class == field_class && field->name_size == name_size &&
+            (name_size == 0 || memcmp(builder->names.data + field->name, name, name_size) == 0)) {
+            *field_out = number;
+            return LAHAR_OK;
+        }
+    }
+    if (builder->field_count == builder->field_capacity) {
+        struct lahar_builder_field *grown =
+            lahar_vector_grow(builder->allocator, builder->fields, &builder->field_capacity,
+                              builder->field_count + 1, sizeof *builder->fields);
+        if (grown == NULL) {
+            return no_memory(builder, error);
+        }
+        builder->fields = grown;
+    }
+    const size_t at = builder->names.size;
+    lahar_buffer_put(&builder->names, name, name_size);
+    if (builder->names.has_failed) {
+        return no_memory(builder, error);
+    }
+    builder->fields[builder->field_count] = (struct lahar_builder_field){
+        .name = at, .name_size = name_size, .field_class = field_class, .last_term = UINT32_MAX};
+    *field_out = (uint32_t)builder->field_count++;
+    builder->field_slots[slot] = *field_out + 1;
+    return LAHAR_OK;
+}
+
+static bool note_id(struct lahar_shard_builder *builder, uint64_t id)
+{
+    if (builder->id_run_count > 0 && id == builder->last_id + 1) {
+        builder->last_id = id;
+        return true;
+    }
+    if (builder->id_run_count == builder->id_run_capacity) {
+        struct lahar_id_run *grown =
+            lahar_vector_grow(builder->allocator, builder->id_runs, &builder->id_run_capacity,
+                              builder->id_run_count + 1, sizeof *builder->id_runs);
+        if (grown == NULL) {
+            return false;
+        }
+        builder->id_runs = grown;
+    }
+    builder->id_runs[builder->id_run_count++] =
+        (struct lahar_id_run){.first_id = id, .first_ordinal = builder->document_count};
+    builder->last_id = id;
+    return true;
+}
+
+lahar_status lahar_shard_builder_document(struct lahar_shard_builder *builder, uint64_t id,
+                                          int64_t time_ns, lahar_error *error)
+{
+    if (id == UINT64_MAX || (builder->document_count > 0 && id <= builder->last_id)) {
+        return lahar_fail(error, LAHAR_INVALID, "event id %llu does not rise within an index shard",
+                          (unsigned long long)id);
+    }
+    if (builder->document_count == LAHAR_SHARD_DOCUMENTS_MAX) {
+        return lahar_fail(error, LAHAR_TOO_BIG, "an index shard holds at most %d events",
+                          LAHAR_SHARD_DOCUMENTS_MAX);
+    }
+    if (builder->document_count == builder->document_capacity) {
+        uint64_t *grown = lahar_vector_grow(
+            builder->allocator, builder->document_starts, &builder->document_capacity,
+            (size_t)builder->document_count + 1, sizeof *builder->document_starts);
+        if (grown == NULL) {
+            return no_memory(builder, error);
+        }
+        builder->document_starts = grown;
+    }
+    if (!note_id(builder, id) ||
+        !lahar_column_values_add(&builder->times, builder->document_count,
+                                 lahar_number_from_i64(time_ns), builder->allocator)) {
+        return no_memory(builder, error);
+    }
+    builder->document_starts[builder->document_count++] = builder->posting_count;
+    return LAHAR_OK;
+}
+
+/* The current document has the field. */
+static bool note_presence(struct lahar_shard_builder *builder, struct lahar_builder_field *field)
+{
+    const uint32_t document = builder->document_count - 1;
+    if (field->run_count > 0) {
+        struct lahar_presence_run *last = &field->runs[field->run_count - 1];
+        if (last->end > document) {
+            return true;
+        }
+        if (last->end == document) {
+            last->end++;
+            return true;
+        }
+    }
+    if (field->run_count == field->run_capacity) {
+        struct lahar_presence_run *grown =
+            lahar_vector_grow(builder->allocator, field->runs, &field->run_capacity,
+                              field->run_count + 1, sizeof *field->runs);
+        if (grown == NULL) {
+            return false;
+        }
+        field->runs = grown;
+    }
+    field->runs[field->run_count++] = (struct lahar_presence_run){document, document + 1};
+    return true;
+}
+
+static bool post_term(struct lahar_shard_builder *builder, uint32_t number)
+{
+    struct lahar_term *term = &builder->terms.terms[number];
+    const uint32_t document = builder->document_count - 1;
+    if (term->last_document == document) {
+        return true;
+    }
+    if (builder->posting_count == builder->posting_capacity) {
+        uint32_t *grown =
+            lahar_vector_grow(builder->allocator, builder->postings, &builder->posting_capacity,
+                              builder->posting_count + 1, sizeof *builder->postings);
+        if (grown == NULL) {
+            return false;
+        }
+        builder->postings = grown;
+    }
+    term->last_document = document;
+    term->document_count++;
+    builder->postings[builder->posting_count++] = number;
+    return true;
+}
+
+/* The field, having checked what only a mistake in the engine can break. */
+static struct lahar_builder_field *field_at(struct lahar_shard_builder *builder, uint32_t field,
+                                            enum lahar_field_class field_class)
+{
+    LAHAR_ASSERT(field < builder->field_count);
+    LAHAR_ASSERT(builder->fields[field].field_class == field_class);
+    LAHAR_ASSERT(builder->document_count > 0);
+    return &builder->fields[field];
+}
+
+bool lahar_fold_cut(struct lahar_buffer *folded, const void *value, size_t size)
+{
+    lahar_buffer_clear(folded);
+    lahar_fold(folded, value, size < FOLD_SOURCE_MAX ? size : FOLD_SOURCE_MAX);
+    if (folded->size <= LAHAR_SHARD_TERM_SIZE_MAX) {
+        return false;
+    }
+    folded->size = LAHAR_SHARD_TERM_SIZE_MAX;
+    return true;
+}
+
+/* A keyword above 255 bytes: its first bytes, and behind them the first bytes of its
+ * folded form, since that of the whole may reach further than that of the part. */
+static bool add_long_term(struct lahar_shard_builder *builder, uint32_t field, const void *value,
+                          size_t size, uint32_t *term_out)
+{
+    struct lahar_buffer *key = &builder->folded;
+    const bool is_folded_cut = lahar_fold_cut(key, value, size);
+    const size_t folded_size = key->size;
+    if (!lahar_buffer_reserve(key, LAHAR_SHARD_TERM_SIZE_MAX) || key->has_failed) {
+        return false;
+    }
+    memmove(key->data + LAHAR_SHARD_TERM_SIZE_MAX, key->data, folded_size);
+    memcpy(key->data, value, LAHAR_SHARD_TERM_SIZE_MAX);
+    const struct lahar_term_key term = {.data = key->data,
+                                        .size = LAHAR_SHARD_TERM_SIZE_MAX,
+                                        .long_size = (uint16_t)folded_size,
+                                        .flags =
+                                            (uint8_t)(LAHAR_TERM_IS_LONG | LAHAR_TERM_EXACT_CUT |
+                                                      (is_folded_cut ? LAHAR_TERM_FOLDED_CUT : 0))};
+    return lahar_term_table_add(&builder->terms, field, &term, term_out);
+}
+
+static bool add_keyword_term(struct lahar_shard_builder *builder, uint32_t field, const void *value,
+                             size_t size, uint32_t *term_out)
+{
+    if (size > LAHAR_SHARD_TERM_SIZE_MAX) {
+        return add_long_term(builder, field, value, size, term_out);
+    }
+    /* Neighbouring events mostly repeat the value. */
+    const uint32_t last = builder->fields[field].last_term;
+    if (last != UINT32_MAX) {
+        const struct lahar_term *term = &builder->terms.terms[last];
+        if (term->size == size && term->flags == 0 &&
+            (size == 0 || memcmp(lahar_term_bytes(&builder->terms, term), value, size) == 0)) {
+            *term_out = last;
+            return true;
+        }
+    }
+    const struct lahar_term_key key = {.data = size == 0 ? "" : value, .size = (uint16_t)size};
+    return lahar_term_table_add(&builder->terms, field, &key, term_out);
+}
+
+static bool add_token_term(struct lahar_shard_builder *builder, uint32_t field,
+                           const struct lahar_token *token, uint32_t *term_out)
+{
+    const bool is_cut = token->term_size > LAHAR_SHARD_TERM_SIZE_MAX;
+    const struct lahar_term_key key = {
+        .data = token->term,
+        .size = (uint16_t)(is_cut ? LAHAR_SHARD_TERM_SIZE_MAX : token->term_size),
+        .flags = is_cut ? LAHAR_TERM_FOLDED_CUT | LAHAR_TERM_EXACT_CUT : 0};
+    return lahar_term_table_add(&builder->terms, field, &key, term_out);
+}
+
+lahar_status lahar_shard_builder_keyword(struct lahar_shard_builder *builder, uint32_t field,
+                                         const void *value, size_t size, lahar_error *error)
+{
+    struct lahar_builder_field *f = field_at(builder, field, LAHAR_CLASS_KEYWORD);
+    uint32_t term = 0;
+    if (!add_keyword_term(builder, field, value, size, &term) || !post_term(builder, term) ||
+        !note_presence(builder, f)) {
+        return no_memory(builder, error);
+    }
+    f->last_term = term;
+    return LAHAR_OK;
+}
+
+lahar_status lahar_shard_builder_text(struct lahar_shard_builder *builder, uint32_t field,
+                                      const void *text, size_t size, lahar_error *error)
+{
+    struct lahar_builder_field *f = field_at(builder, field, LAHAR_CLASS_TEXT);
+    struct lahar_token token;
+    lahar_tokenizer_start(&builder->tokenizer, text, size);
+    while (lahar_tokenizer_next(&builder->tokenizer, &token)) {
+        uint32_t term = 0;
+        if (!add_token_term(builder, field, &token, &term) || !post_term(builder, term)) {
+            return no_memory(builder, error);
+        }
+    }
+    if (builder->tokenizer.folded.has_failed || !note_presence(builder, f)) {
+        return no_memory(builder, error);
+    }
+    return LAHAR_OK;
+}
+
+lahar_status lahar_shard_builder_uuid(struct lahar_shard_builder *builder, uint32_t field,
+                                      const lahar_uuid *uuid, lahar_error *error)
+{
+    struct lahar_builder_field *f = field_at(builder, field, LAHAR_CLASS_UUID);
+    const struct lahar_term_key key = {.data = uuid->bytes, .size = sizeof uuid->bytes};
+    uint32_t term = 0;
+    if (!lahar_term_table_add(&builder->terms, field, &key, &term) || !post_term(builder, term) ||
+        !note_presence(builder, f)) {
+        return no_memory(builder, error);
+    }
+    return LAHAR_OK;
+}
+
+lahar_status lahar_shard_builder_number(struct lahar_shard_builder *builder, uint32_t field,
+                                        uint64_t number, lahar_error *error)
+{
+    struct lahar_builder_field *f = field_at(builder, field, LAHAR_CLASS_NUMBER);
+    if (!lahar_column_values_add(&f->values, builder->document_count - 1, number,
+                                 builder->allocator) ||
+        !note_presence(builder, f)) {
+        return no_memory(builder, error);
+    }
+    return LAHAR_OK;
+}
+
+lahar_status lahar_shard_builder_present(struct lahar_shard_builder *builder, uint32_t field,
+                                         lahar_error *error)
+{
+    LAHAR_ASSERT(field < builder->field_count);
+    LAHAR_ASSERT(builder->document_count > 0);
+    return note_presence(builder, &builder->fields[field]) ? LAHAR_OK : no_memory(builder, error);
+}
+
+static bool push_token(struct lahar_shard_builder *builder, uint32_t v)
+{
+    if (builder->token_list_count == builder->token_list_capacity) {
+        uint32_t *grown = lahar_vector_grow(
+            builder->allocator, builder->token_lists, &builder->token_list_capacity,
+            builder->token_list_count + 1, sizeof *builder->token_lists);
+        if (grown == NULL) {
+            return false;
+        }
+        builder->token_lists = grown;
+    }
+    builder->token_lists[builder->token_list_count++] = v;
+    return true;
+}
+
+static bool add_token_list(struct lahar_shard_builder *builder, uint32_t field, const void *text,
+                           size_t size, uint32_t *list_out)
+{
+    const size_t list = builder->token_list_count;
+    if (list > UINT32_MAX || !push_token(builder, 0)) {
+        return false;
+    }
+    struct lahar_token token;
+    lahar_tokenizer_start(&builder->tokenizer, text, size);
+    while (lahar_tokenizer_next(&builder->tokenizer, &token)) {
+        uint32_t term = 0;
+        if (!add_token_term(builder, field, &token, &term) || !push_token(builder, term)) {
+            return false;
+        }
+    }
+    builder->token_lists[list] = (uint32_t)(builder->token_list_count - list - 1);
+    *list_out = (uint32_t)list;
+    return !builder->tokenizer.folded.has_failed;
+}
+
+lahar_status lahar_shard_builder_value(struct lahar_shard_builder *builder, uint32_t field,
+                                       const void *value, size_t size, uint32_t *value_out,
+                                       lahar_error *error)
+{
+    *value_out = 0;
+    LAHAR_ASSERT(field < builder->field_count);
+    bool is_added = false;
+    switch (builder->fields[field].field_class) {
+    case LAHAR_CLASS_TEXT:
+        is_added = add_token_list(builder, field, value, size, value_out);
+        break;
+    case LAHAR_CLASS_UUID: {
+        LAHAR_ASSERT(size == sizeof(lahar_uuid));
+        const struct lahar_term_key key = {.data = value, .size = sizeof(lahar_uuid)};
+        is_added = lahar_term_table_add(&builder->terms, field, &key, value_out);
+        break;
+    }
+    case LAHAR_CLASS_KEYWORD:
+    case LAHAR_CLASS_NUMBER:
+        LAHAR_ASSERT(builder->fields[field].field_class == LAHAR_CLASS_KEYWORD);
+        is_added = add_keyword_term(builder, field, value, size, value_out);
+        break;
+    }
+    return is_added ? LAHAR_OK : no_memory(builder, error);
+}
+
+lahar_status lahar_shard_builder_post(struct lahar_shard_builder *builder, uint32_t field,
+                                      uint32_t value, lahar_error *error)
+{
+    LAHAR_ASSERT(field < builder->field_count);
+    LAHAR_ASSERT(builder->document_count > 0);
+    struct lahar_builder_field *f = &builder->fields[field];
+    bool is_posted = true;
+    if (f->field_class == LAHAR_CLASS_TEXT) {
+        LAHAR_ASSERT(value < builder->token_list_count);
+        const uint32_t count = builder->token_lists[value];
+        for (uint32_t i = 1; i <= count && is_posted; i++) {
+            is_posted = post_term(builder, builder->token_lists[value + i]);
+        }
+    } else {
+        LAHAR_ASSERT(value < builder->terms.term_count);
+        is_posted = post_term(builder, value);
+    }
+    return is_posted && note_presence(builder, f) ? LAHAR_OK : no_memory(builder, error);
+}

@@ -1,0 +1,64 @@
+/* The pages of an open shard: fetched when first needed, checked against their checksum
+ * once per fetch, kept up to a limit.
+ *
+ * Thread-safe: a page that is resident is pinned by one atomic addition, without a lock;
+ * fetching runs outside the lock, installing and evicting under it. */
+#ifndef LAHAR_INDEX_SHARD_PAGES_H
+#define LAHAR_INDEX_SHARD_PAGES_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "index/shard.h"
+
+struct lahar_page_slot {
+    /* Readers that hold the page; the top bit says that there is no page. */
+    _Atomic uint32_t pins;
+    _Atomic uint32_t is_used; /* read since the clock hand last passed */
+    uint8_t *data;            /* valid while pinned */
+};
+
+struct lahar_shard_pages {
+    struct lahar_shard_source source;
+    uint64_t body_size; /* bytes covered by pages, from the start of the shard */
+    uint32_t page_count;
+    const uint8_t *checksums; /* u32 a page; owned by the shard */
+    struct lahar_page_slot *slots;
+    const lahar_allocator *allocator;
+    pthread_mutex_t mutex;
+    /* Guarded by mutex: */
+    uint32_t resident_count;
+    uint32_t resident_limit; /* pages; exceeded only while all are pinned */
+    uint32_t clock_hand;
+};
+
+/* Bytes of the body, in place in a page or, across pages, copied. Followed by
+ * LAHAR_BITPACK_SLACK readable bytes of no meaning. */
+struct lahar_page_view {
+    const uint8_t *data;
+    struct lahar_page_slot *pinned;
+    uint8_t *copy;
+};
+
+lahar_status lahar_shard_pages_init(struct lahar_shard_pages *pages,
+                                    const struct lahar_shard_source *source, uint64_t body_size,
+                                    const uint8_t *checksums, const lahar_allocator *allocator,
+                                    lahar_error *error);
+void lahar_shard_pages_deinit(struct lahar_shard_pages *pages);
+/* At least one page is kept. Evicts what is too much. */
+void lahar_shard_pages_limit(struct lahar_shard_pages *pages, uint64_t page_count);
+uint64_t lahar_shard_pages_memory(struct lahar_shard_pages *pages);
+
+/* LAHAR_CORRUPT also when the range leaves the body. On failure there is nothing to release. */
+lahar_status lahar_page_view_open(struct lahar_shard_pages *pages, uint64_t offset, uint64_t size,
+                                  struct lahar_page_view *view, lahar_error *error);
+void lahar_page_view_close(struct lahar_shard_pages *pages, struct lahar_page_view *view);
+
+/* Copies a range. */
+lahar_status lahar_shard_pages_copy(struct lahar_shard_pages *pages, uint64_t offset, void *to,
+                                    size_t size, lahar_error *error);
+
+uint32_t lahar_shard_page_checksum(uint64_t page, const void *data, size_t size);
+
+#endif
