@@ -37,8 +37,23 @@ struct lahar_journals_options {
     uint64_t memory_bytes;  /* image memory, all journals together */
     lahar_durability durability;
     uint32_t sync_interval_ms;
-    bool start_threads; /* false: the caller drives lahar_journals_step */
+    bool start_threads;       /* false: the caller drives lahar_journals_step */
+    int64_t arrival_floor_ns; /* arrival times never fall below: that of the newest rolled event */
+#ifdef LAHAR_PLANTED_BUGS
+    unsigned planted_bugs; /* enum lahar_journal_bug, or-ed */
+#endif
 };
+
+#ifdef LAHAR_PLANTED_BUGS
+/* Mistakes that the crash explorer must find, one at a time. */
+enum lahar_journal_bug {
+    LAHAR_JOURNAL_BUG_ACK_BEFORE_SYNC = 1,      /* written counts as durable */
+    LAHAR_JOURNAL_BUG_CHECKSUM_SKIPS_SIZES = 2, /* the frame's sizes and counts are not summed */
+    LAHAR_JOURNAL_BUG_STALE_ACCEPTED = 4,       /* sums are not bound to file, session and place */
+    LAHAR_JOURNAL_BUG_OFFSETS_WITHOUT_DATA = 8, /* recovery keeps the offsets of cut batches */
+    LAHAR_JOURNAL_BUG_NO_DIRECTORY_SYNC = 16    /* a new file's name may be lost */
+};
+#endif
 
 /* --- recovery ------------------------------------------------------------------ */
 
@@ -54,7 +69,10 @@ struct lahar_journal_recovery {
     /* (source, key, value) records of the batches, in id order */
     const struct lahar_journal_offset *offsets;
     size_t offset_count;
-    void *memory; /* what the above point into */
+    void *memory; /* what the above point into, and the files that were found */
+#ifdef LAHAR_PLANTED_BUGS
+    unsigned planted_bugs; /* in: set before lahar_journal_recover */
+#endif
 };
 
 struct lahar_journal_offset {
@@ -75,7 +93,10 @@ struct lahar_journal_session {
 /* Reads every journal file; keeps batches with ids >= rolled_id that belong to a known session,
  * sorts them by id and cuts each session at its first hole (or at its end_id).
  * Unless read_only, syncs the files first, so that what is shown is durable.
- * LAHAR_CORRUPT when damage lies in the middle of what was durable. */
+ * LAHAR_CORRUPT when an event is missing that a frame found elsewhere knew to be
+ * durable, or that a closed session holds. read_only beside a living writer: a file
+ * may have been recycled meanwhile; the caller reads the manifest again, and the failure
+ * counts only if rolled_id has not changed. */
 lahar_status lahar_journal_recover(struct lahar_io *io, const char *directory, uint64_t store_id,
                                    const struct lahar_journal_session *sessions,
                                    size_t session_count, uint64_t rolled_id, bool read_only,
@@ -88,13 +109,18 @@ void lahar_journal_recovery_deinit(struct lahar_journal_recovery *recovery,
 
 /* Takes over the recovered batches (recovery is emptied, its memory owned by the
  * journals from here on): they are resident and durable. Existing journal files
- * are kept until lahar_journals_forget passes them. */
+ * are kept until lahar_journals_forget passes them, those without a recovered batch are
+ * reused at once: the manifest names the new session by now. recovery NULL: a store
+ * without journals. With start_threads false every call must come from this thread. */
 lahar_status lahar_journals_open(const struct lahar_journals_options *options,
                                  struct lahar_journal_recovery *recovery,
                                  struct lahar_journals **journals_out, lahar_error *error);
-/* Writes and syncs everything published, then stops. After a poisoning: stops. */
+/* Refuses further appends with LAHAR_CLOSED, writes and syncs everything published,
+ * then stops. After a poisoning: stops and returns LAHAR_POISONED. On LAHAR_TIMEOUT and
+ * LAHAR_NO_SPACE nothing has stopped and appends are accepted again. */
 lahar_status lahar_journals_stop(struct lahar_journals *journals, uint64_t deadline_ns,
                                  lahar_error *error);
+/* Frees everything; without a stop before it, nothing more is written. NULL is allowed. */
 void lahar_journals_destroy(struct lahar_journals *journals);
 
 /* One non-blocking step of the writer of journal number journal: drains, submits, reaps.
@@ -105,9 +131,15 @@ bool lahar_journals_step(struct lahar_journals *journals, uint32_t journal);
 
 /* producer: a number that spreads producers over the active journals, the same for every
  * batch of one lahar_batch. rows: event_count rows; offsets: the encoded offset records
- * (docs/format/journal.md). Claims ids, copies, publishes; waits for memory up to deadline_ns and,
- * under COMMIT, for stable storage. ceiling: ids at or above lahar_journals_ceiling must not be
- * handed out; the caller raises it in time. */
+ * (engine/store/offset_record.h). A batch with offsets and no events takes one id.
+ * Claims ids, copies, publishes; waits for memory up to deadline_ns and, under COMMIT, for
+ * stable storage. No lock and no allocation but for a batch above the size of an image
+ * chunk (at most 1 MiB), which gets memory and a file of its own.
+ * Ids at or above the ceiling are not handed out; the caller raises it in time.
+ * *first_id_out (may be NULL) is 0 unless the batch was appended: LAHAR_BUSY, LAHAR_TIMEOUT and
+ * LAHAR_NO_SPACE with an id mean appended and not yet durable, LAHAR_POISONED with an id that it
+ * will not become durable. Also LAHAR_CLOSED, LAHAR_TOO_BIG, LAHAR_NO_MEMORY, LAHAR_INVALID.
+ * With start_threads false a wait runs the steps; LAHAR_BUSY when they cannot help. */
 lahar_status lahar_journals_append(struct lahar_journals *journals, uint32_t producer,
                                    const void *rows, size_t rows_size, uint32_t event_count,
                                    const void *offsets, size_t offsets_size,
@@ -117,8 +149,11 @@ uint64_t lahar_journals_next_id(const struct lahar_journals *journals);
 uint64_t lahar_journals_durable_id(const struct lahar_journals *journals);
 /* Ids below this may be handed out; appends wait when they reach it. */
 void lahar_journals_set_ceiling(struct lahar_journals *journals, uint64_t ceiling);
+/* Waits until the durable prefix is above id, syncing what that takes. LAHAR_NO_SPACE as soon
+ * as the disk is full, although the id may still become durable. */
 lahar_status lahar_journals_wait(struct lahar_journals *journals, uint64_t id, uint64_t deadline_ns,
                                  lahar_error *error);
+/* Calls back once, from the notifier's thread or a step, when id is durable or cannot become so. */
 lahar_status lahar_journals_notify(struct lahar_journals *journals, uint64_t id,
                                    lahar_durable_callback callback, void *context,
                                    lahar_error *error);
@@ -165,6 +200,9 @@ struct lahar_journals_stat {
     uint64_t syncs;
     uint64_t submits;
     uint64_t wakes;
+    uint64_t memory_bytes; /* the limit */
+    uint64_t memory_used;  /* image chunks, catalog and link buffer; chunks count whole */
+    bool is_memory_short;  /* appends are waiting for lahar_journals_forget */
     uint32_t active;
     char sync_mode[32];
 };

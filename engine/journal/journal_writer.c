@@ -1,0 +1,534 @@
+/* The writer of one journal: finds what is published, puts it into the file, makes it
+ * durable when somebody waits or the time has come, and prepares the next chunk.
+ *
+ * Everything is a non-blocking step by the one thread that owns the journal. What is in
+ * flight never changes: a write takes whole pages below the published end straight
+ * from the image, and what is small, or ends within a page, is copied to a bounce buffer
+ * first. The next write starts with the page that the last one left unfinished, so two writes
+ * in flight never touch the same page.
+ *
+ * When somebody waits (urgent), writes are durable ones, provided that all below them in the
+ * chunk is durable or will be; what was written without that is synced first. */
+#include "engine/journal/journals.h"
+
+#include <string.h>
+
+#include "io/base/error.h"
+
+enum {
+    PAGE = LAHAR_IO_ALIGNMENT,
+    WRITE_MAX = 1024 * 1024,
+    JUMBO_WRITE_MAX = 4 * 1024 * 1024,
+    LAZY_BYTES = 256 * 1024 /* this much is written at once even if nobody waits */
+};
+
+/* How long less is collected when nobody waits. */
+static const uint64_t lazy_ns = 2000000;
+/* The number of active journals changes at most this often. */
+static const uint64_t grow_interval_ns = 20000000;
+static const uint64_t none_interval_ns = 1000000000;
+
+static uint32_t page_down(uint32_t bytes)
+{
+    return bytes & ~(uint32_t)(PAGE - 1);
+}
+
+static uint32_t page_up(uint32_t bytes)
+{
+    return page_down(bytes + PAGE - 1);
+}
+
+/* --- life ------------------------------------------------------------------------------- */
+
+lahar_status lahar_journal_init(struct lahar_journals *journals, uint32_t number,
+                                lahar_error *error)
+{
+    struct lahar_journal *journal = &journals->journals[number];
+    journal->journals = journals;
+    journal->number = number;
+    journal->ring = &journals->rings[number];
+    journal->writer = &journals->writers[number % journals->writer_count];
+    journal->sync.journal = journal;
+    journal->sync.role = LAHAR_WRITE_SYNC;
+    journal->jumbo.journal = journal;
+    journal->jumbo.role = LAHAR_WRITE_JUMBO;
+    (void)pthread_mutex_init(&journal->mutex, NULL);
+    for (int i = 0; i < LAHAR_JOURNAL_WRITES; i++) {
+        struct lahar_write *write = &journal->writes[i];
+        write->journal = journal;
+        write->role = LAHAR_WRITE_CHAIN;
+        write->bounce_allocation =
+            lahar_allocate(journals->allocator, LAHAR_JOURNAL_BOUNCE_SIZE + PAGE);
+        if (write->bounce_allocation == NULL) {
+            return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for the buffers of a journal");
+        }
+        write->bounce =
+            (uint8_t *)(((uintptr_t)write->bounce_allocation + PAGE - 1) & ~(uintptr_t)(PAGE - 1));
+    }
+    return LAHAR_OK;
+}
+
+static void release_chunks(struct lahar_journals *journals, struct lahar_chunk *chunk)
+{
+    while (chunk != NULL) {
+        struct lahar_chunk *next = chunk->next;
+        if (atomic_fetch_sub(&chunk->file->regions_held, 1) == 1) {
+            lahar_segment_file_close(&journals->files, chunk->file);
+        }
+        lahar_chunk_put(&journals->chunks, chunk);
+        chunk = next;
+    }
+}
+
+void lahar_journal_deinit(struct lahar_journal *journal)
+{
+    struct lahar_journals *journals = journal->journals;
+    if (journals == NULL) {
+        return;
+    }
+    struct lahar_segment_file *file = journal->file;
+    if (file != NULL) {
+        const uint32_t left = file->region_count - file->region_used;
+        if (left != 0 && atomic_fetch_sub(&file->regions_held, left) == left) {
+            lahar_segment_file_close(&journals->files, file);
+        }
+    }
+    release_chunks(journals, journal->oldest);
+    release_chunks(journals, journal->jumbos);
+    for (int i = 0; i < LAHAR_JOURNAL_WRITES; i++) {
+        lahar_release(journals->allocator, journal->writes[i].bounce_allocation);
+    }
+    (void)pthread_mutex_destroy(&journal->mutex);
+}
+
+/* --- finding what is published -------------------------------------------------------- */
+
+static bool scan_chunk(struct lahar_chunk *chunk)
+{
+    const uint32_t start = chunk->scanned;
+    uint32_t batches = 0;
+    while (chunk->scanned < chunk->capacity) {
+        if (chunk->capacity - chunk->scanned < LAHAR_FRAME_HEADER_SIZE) {
+            chunk->scanned = chunk->capacity;
+            break;
+        }
+        /* Pairs with the exchange of the size word: the frame behind it is complete. */
+        const uint32_t size =
+            atomic_load_explicit(lahar_ring_size_word(chunk, chunk->scanned), memory_order_seq_cst);
+        if (size == 0) {
+            break;
+        }
+        struct lahar_frame frame;
+        lahar_frame_load(chunk->image + chunk->scanned, &frame);
+        if (frame.kind == LAHAR_FRAME_PAD) {
+            chunk->used = chunk->scanned + LAHAR_FRAME_HEADER_SIZE;
+            chunk->scanned = chunk->capacity;
+        } else {
+            batches += frame.kind == LAHAR_FRAME_BATCH;
+            chunk->scanned += size;
+            chunk->used = chunk->scanned;
+        }
+    }
+    if (batches != 0) {
+        (void)atomic_fetch_add_explicit(&chunk->scanned_batches, batches, memory_order_release);
+    }
+    return chunk->scanned != start;
+}
+
+static bool scan(struct lahar_journal *journal)
+{
+    bool has_found = false;
+    while (journal->scanning != NULL) {
+        has_found |= scan_chunk(journal->scanning);
+        if (journal->scanning->scanned < journal->scanning->capacity ||
+            journal->scanning->next == NULL) {
+            break;
+        }
+        journal->scanning = journal->scanning->next;
+    }
+    return has_found;
+}
+
+/* --- making durable ---------------------------------------------------------------------- */
+
+static uint64_t sync_interval(const struct lahar_journals *journals)
+{
+    const bool is_none = journals->durability == LAHAR_DURABILITY_NONE &&
+                         !atomic_load_explicit(&journals->is_interval_used, memory_order_relaxed);
+    return is_none && journals->interval_ns < none_interval_ns ? none_interval_ns
+                                                               : journals->interval_ns;
+}
+
+static bool has_plain_write(const struct lahar_journal *journal)
+{
+    for (int i = 0; i < LAHAR_JOURNAL_WRITES; i++) {
+        if (journal->writes[i].is_in_use && journal->writes[i].op.kind == LAHAR_IO_OP_WRITE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The oldest chunk with written bytes that no sync in flight covers. */
+static struct lahar_chunk *find_unsynced(const struct lahar_journal *journal)
+{
+    struct lahar_chunk *chunk = journal->oldest;
+    while (chunk != NULL && chunk->synced_ahead >= chunk->written) {
+        chunk = chunk->next;
+    }
+    return chunk;
+}
+
+static bool submit_sync(struct lahar_journal *journal, uint64_t now_ns)
+{
+    struct lahar_chunk *chunk = find_unsynced(journal);
+    if (journal->sync.is_in_use || chunk == NULL) {
+        return false;
+    }
+    if (lahar_journals_is_urgent(journal->journals)) {
+        if (has_plain_write(journal)) {
+            return false; /* its bytes shall be among those synced */
+        }
+    } else if (now_ns - chunk->unsynced_since_ns < sync_interval(journal->journals)) {
+        return false;
+    }
+    struct lahar_write *sync = &journal->sync;
+    for (struct lahar_chunk *c = chunk; c != NULL; c = c->next) {
+        if (c->file == chunk->file && c->synced_ahead < c->written) {
+            c->sync_target = c->written;
+            c->synced_ahead = c->written;
+        }
+    }
+    sync->chunk = chunk;
+    sync->attempts = 0;
+    sync->is_in_use = true;
+    sync->op =
+        (struct lahar_io_op){.kind = LAHAR_IO_OP_SYNC, .file = chunk->file->file, .context = sync};
+    lahar_journal_submit(sync);
+    return true;
+}
+
+/* --- writing ------------------------------------------------------------------------------- */
+
+static struct lahar_chunk *find_unsubmitted(const struct lahar_journal *journal)
+{
+    struct lahar_chunk *chunk = journal->oldest;
+    while (chunk != NULL && chunk->submitted >= chunk->used) {
+        chunk = chunk->next;
+    }
+    return chunk;
+}
+
+/* Whether the page that the next write of the chunk starts with is in flight. */
+static bool is_page_in_flight(const struct lahar_journal *journal, const struct lahar_chunk *chunk)
+{
+    for (int i = 0; i < LAHAR_JOURNAL_WRITES; i++) {
+        const struct lahar_write *write = &journal->writes[i];
+        if (write->is_in_use && write->chunk == chunk &&
+            write->page_end > page_down(chunk->submitted)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether to write now what is pending in the chunk, or to let more come. */
+static bool is_due(struct lahar_journal *journal, const struct lahar_chunk *chunk, uint64_t now_ns)
+{
+    if (!journal->journals->has_threads || lahar_journals_is_urgent(journal->journals) ||
+        chunk->used - chunk->submitted >= LAZY_BYTES || chunk->scanned == chunk->capacity) {
+        return true;
+    }
+    if (journal->pending_since_ns == 0) {
+        journal->pending_since_ns = now_ns;
+    }
+    return now_ns - journal->pending_since_ns >= lazy_ns;
+}
+
+/* Fills in what of the chunk the write takes. */
+static void choose_bytes(struct lahar_write *write, struct lahar_chunk *chunk)
+{
+    write->chunk = chunk;
+    write->page_start = page_down(chunk->submitted);
+    const uint32_t size = page_up(chunk->used) - write->page_start;
+    if (size <= LAHAR_JOURNAL_BOUNCE_SIZE) {
+        const uint32_t bytes = chunk->used - write->page_start;
+        memcpy(write->bounce, chunk->image + write->page_start, bytes);
+        memset(write->bounce + bytes, 0, size - bytes);
+        write->end = chunk->used;
+        write->page_end = write->page_start + size;
+        write->op.data = write->bounce;
+    } else {
+        const uint32_t whole = page_down(chunk->used);
+        write->end = whole - write->page_start > WRITE_MAX ? write->page_start + WRITE_MAX : whole;
+        write->page_end = write->end;
+        write->op.data = chunk->image + write->page_start;
+    }
+    write->op.size = write->page_end - write->page_start;
+    write->op.offset = chunk->file_offset + write->page_start;
+    write->op.file = chunk->file->file;
+    chunk->submitted = write->end;
+}
+
+/* More journals when this one falls behind. */
+static void consider_growing(struct lahar_journal *journal, const struct lahar_chunk *chunk,
+                             uint64_t now_ns)
+{
+    struct lahar_journals *journals = journal->journals;
+    const uint64_t claimed = lahar_ring_position(&journals->ring_set, journal->ring);
+    const uint64_t backlog = claimed - (chunk->base + chunk->submitted);
+    uint32_t active = atomic_load_explicit(&journals->active, memory_order_relaxed);
+    if (backlog < journals->chunks.chunk_size / 2 || active >= journals->journal_count ||
+        now_ns - atomic_load_explicit(&journals->active_changed_ns, memory_order_relaxed) <
+            grow_interval_ns) {
+        return;
+    }
+    atomic_store_explicit(&journals->active_changed_ns, now_ns, memory_order_relaxed);
+    const uint32_t more =
+        2 * active < journals->journal_count ? 2 * active : journals->journal_count;
+    if (atomic_compare_exchange_strong(&journals->active, &active, more)) {
+        /* The writers of the new ones prepare their first chunks. */
+        lahar_journals_call_all(journals, LAHAR_ATTENTION_SPACE);
+    }
+}
+
+static bool submit_write(struct lahar_journal *journal, uint64_t now_ns)
+{
+    struct lahar_journals *journals = journal->journals;
+    struct lahar_chunk *chunk = find_unsubmitted(journal);
+    if (chunk == NULL) {
+        journal->pending_since_ns = 0;
+        return false;
+    }
+    if (journal->write_count == LAHAR_JOURNAL_WRITES || is_page_in_flight(journal, chunk) ||
+        !is_due(journal, chunk, now_ns)) {
+        return false;
+    }
+    const bool is_urgent = lahar_journals_is_urgent(journals);
+    if (is_urgent && (find_unsynced(journal) != NULL || has_plain_write(journal))) {
+        return false; /* the sync that waits for these comes first */
+    }
+    consider_growing(journal, chunk, now_ns);
+    struct lahar_write *write =
+        &journal->writes[(journal->first_write + journal->write_count) % LAHAR_JOURNAL_WRITES];
+    journal->write_count++;
+    journal->pending_since_ns = 0;
+    write->is_in_use = true;
+    write->is_done = false;
+    write->attempts = 0;
+    choose_bytes(write, chunk);
+    const bool is_durable = is_urgent &&
+                            !atomic_load_explicit(&journals->lacks_dsync, memory_order_relaxed) &&
+                            chunk->synced_ahead >= write->page_start;
+    write->op.kind = is_durable ? LAHAR_IO_OP_WRITE_DURABLE : LAHAR_IO_OP_WRITE;
+    write->op.context = write;
+    if (is_durable) {
+        chunk->synced_ahead = write->end;
+    }
+    lahar_journal_submit(write);
+    return true;
+}
+
+/* --- jumbo batches: written in pieces, then synced ------------------------------------------ */
+
+static bool step_jumbo(struct lahar_journal *journal)
+{
+    struct lahar_write *write = &journal->jumbo;
+    if (write->is_in_use) {
+        return false;
+    }
+    (void)pthread_mutex_lock(&journal->mutex);
+    struct lahar_chunk *chunk = journal->jumbos;
+    (void)pthread_mutex_unlock(&journal->mutex);
+    if (chunk == NULL ||
+        atomic_load_explicit(lahar_ring_size_word(chunk, 0), memory_order_seq_cst) == 0) {
+        return false;
+    }
+    atomic_store_explicit(&chunk->scanned_batches, 1, memory_order_release);
+    write->chunk = chunk;
+    write->attempts = 0;
+    write->is_in_use = true;
+    write->page_start = chunk->written;
+    const uint32_t left = chunk->capacity - chunk->written;
+    write->page_end = chunk->written + (left > JUMBO_WRITE_MAX ? JUMBO_WRITE_MAX : left);
+    write->end = write->page_end;
+    write->op = (struct lahar_io_op){
+        .kind = left == 0 ? LAHAR_IO_OP_SYNC : LAHAR_IO_OP_WRITE,
+        .file = chunk->file->file,
+        .data = chunk->image + write->page_start,
+        .offset = chunk->file_offset + write->page_start,
+        .size = write->page_end - write->page_start,
+        .context = write,
+    };
+    lahar_journal_submit(write);
+    return true;
+}
+
+/* --- preparing chunks ------------------------------------------------------------------------ */
+
+/* Whether producers will need one more chunk soon. */
+static bool wants_chunk(const struct lahar_journal *journal)
+{
+    const struct lahar_journals *journals = journal->journals;
+    const struct lahar_chunk *newest = journal->newest;
+    if (newest == NULL) {
+        return journal->number < atomic_load_explicit(&journals->active, memory_order_acquire);
+    }
+    const uint64_t word = atomic_load_explicit(&journal->ring->claim, memory_order_acquire);
+    if (lahar_ring_number(word) != newest->number) {
+        return false; /* the newest has not been opened yet */
+    }
+    /* The slot of the new chunk must not belong to one that producers may still look up. */
+    if (newest->number + 1 - journal->scanning->number >= LAHAR_RING_SLOTS) {
+        return false;
+    }
+    /* A store that has written little stays small. */
+    return newest->number > 1 ||
+           lahar_ring_claimed(&journals->ring_set, word) > newest->capacity / 8;
+}
+
+static void request_file(struct lahar_journal *journal)
+{
+    struct lahar_journals *journals = journal->journals;
+    if (!journal->wants_file) {
+        journal->wants_file = true;
+        (void)atomic_fetch_add_explicit(&journals->files_wanted, 1, memory_order_seq_cst);
+    }
+    if (journals->has_threads) {
+        lahar_gate_signal(&journals->file_gate);
+    } else {
+        (void)lahar_journals_prepare_file(journals);
+    }
+}
+
+static bool take_region(struct lahar_journal *journal)
+{
+    struct lahar_journals *journals = journal->journals;
+    if (journal->file == NULL) {
+        journal->file = lahar_file_pool_take(&journals->files);
+        if (journal->file == NULL) {
+            request_file(journal);
+            journal->file = lahar_file_pool_take(&journals->files);
+        }
+        if (journal->file != NULL && journal->wants_file) {
+            journal->wants_file = false;
+            (void)atomic_fetch_sub_explicit(&journals->files_wanted, 1, memory_order_seq_cst);
+        }
+    }
+    return journal->file != NULL;
+}
+
+static bool prepare(struct lahar_journal *journal)
+{
+    struct lahar_journals *journals = journal->journals;
+    if (!wants_chunk(journal) || !take_region(journal)) {
+        return false;
+    }
+    struct lahar_chunk *chunk = lahar_chunk_take(&journals->chunks);
+    if (chunk == NULL) {
+        return false;
+    }
+    struct lahar_segment_file *file = journal->file;
+    chunk->journal = journal->number;
+    chunk->number = journal->newest == NULL ? 1 : journal->newest->number + 1;
+    chunk->base = (uint64_t)(chunk->number - 1) * chunk->capacity;
+    chunk->file = file;
+    chunk->file_offset =
+        LAHAR_JOURNAL_HEADER_SIZE + (uint64_t)file->region_used * file->region_size;
+    chunk->seed = file->seed;
+    file->region_used++;
+    if (file->region_used == file->region_count) {
+        journal->file = NULL;
+        if (journals->has_threads) {
+            request_file(journal);
+        }
+    }
+    if (journal->newest == NULL) {
+        journal->oldest = chunk;
+        journal->scanning = chunk;
+    } else {
+        journal->newest->next = chunk;
+    }
+    journal->newest = chunk;
+    atomic_store_explicit(&journal->ring->slots[chunk->number % LAHAR_RING_SLOTS], chunk,
+                          memory_order_release);
+    atomic_store_explicit(&journal->ring->prepared, chunk->number, memory_order_seq_cst);
+    lahar_gate_signal(&journals->space);
+    return true;
+}
+
+/* --- the step ------------------------------------------------------------------------------------
+ */
+
+/* Operations that met a full disk or a refusing queue. */
+static bool retry_held(struct lahar_journal *journal, uint64_t now_ns)
+{
+    if (now_ns < journal->retry_ns) {
+        return false;
+    }
+    journal->retry_ns = 0;
+    bool has_tried = false;
+    for (uint32_t i = 0; i < journal->write_count; i++) {
+        struct lahar_write *write =
+            &journal->writes[(journal->first_write + i) % LAHAR_JOURNAL_WRITES];
+        if (write->is_in_use && !write->is_in_flight && !write->is_done) {
+            lahar_journal_submit(write);
+            has_tried = true;
+        }
+    }
+    struct lahar_write *others[] = {&journal->sync, &journal->jumbo};
+    for (int i = 0; i < 2; i++) {
+        if (others[i]->is_in_use && !others[i]->is_in_flight) {
+            lahar_journal_submit(others[i]);
+            has_tried = true;
+        }
+    }
+    return has_tried;
+}
+
+bool lahar_journal_step(struct lahar_journal *journal, uint64_t now_ns)
+{
+    const uint32_t state = atomic_load_explicit(&journal->journals->state, memory_order_acquire);
+    bool has_done = scan(journal);
+    if (state == LAHAR_JOURNALS_POISONED) {
+        return has_done;
+    }
+    has_done |= retry_held(journal, now_ns);
+    has_done |= prepare(journal);
+    has_done |= submit_sync(journal, now_ns);
+    while (submit_write(journal, now_ns)) {
+        has_done = true;
+    }
+    has_done |= step_jumbo(journal);
+    /* A chunk may have been finished long before its successor came. */
+    has_done |= lahar_journal_advance(journal);
+    return has_done;
+}
+
+enum lahar_attention lahar_journal_attention(const struct lahar_journal *journal)
+{
+    const struct lahar_chunk *chunk = find_unsubmitted(journal);
+    if (journal->write_count == LAHAR_JOURNAL_WRITES ||
+        is_page_in_flight(journal,
+                          chunk == NULL && journal->scanning != NULL ? journal->scanning : chunk)) {
+        return LAHAR_ATTENTION_SPACE;
+    }
+    return chunk != NULL ? LAHAR_ATTENTION_WAIT : LAHAR_ATTENTION_ANY;
+}
+
+uint64_t lahar_journal_next_ns(const struct lahar_journal *journal)
+{
+    uint64_t next_ns = UINT64_MAX;
+    if (journal->retry_ns != 0) {
+        next_ns = journal->retry_ns;
+    }
+    if (journal->pending_since_ns != 0 && journal->pending_since_ns + lazy_ns < next_ns) {
+        next_ns = journal->pending_since_ns + lazy_ns;
+    }
+    const struct lahar_chunk *chunk = find_unsynced(journal);
+    if (chunk != NULL && !journal->sync.is_in_use) {
+        const uint64_t due_ns = chunk->unsynced_since_ns + sync_interval(journal->journals);
+        next_ns = due_ns < next_ns ? due_ns : next_ns;
+    }
+    return next_ns;
+}

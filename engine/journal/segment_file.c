@@ -1,0 +1,396 @@
+/* Creating, reusing and removing journal files. All I/O here is synchronous and done
+ * outside the mutex, by the thread that prepares files or by one that forgets. */
+#include "engine/journal/segment_file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/journal/frame.h"
+#include "io/base/bytes.h"
+#include "io/base/crc32c.h"
+#include "io/base/error.h"
+
+static const char magic[8] = {'L', 'A', 'H', 'A', 'R', 'J', 'N', 'L'};
+static const char name_suffix[] = ".journal";
+
+enum {
+    HEADER_VERSION = 1,
+    AT_VERSION = 8,
+    AT_CHECKSUM = 12,
+    AT_STORE_ID = 16,
+    AT_SESSION = 24,
+    AT_GENERATION = 32,
+    AT_REGION_SIZE = 40,
+    AT_REGION_COUNT = 44,
+    AT_FEATURES = 48, /* u32, zero: a reader refuses what it does not know */
+    AT_KEY_ID = 52,   /* u32, zero: not encrypted */
+    NUMBER_DIGITS = 20,
+    PATH_SIZE = 4096
+};
+
+/* Files grow with the store, so that an empty one is small and a busy one has few. */
+static const uint64_t small_total_bytes = UINT64_C(4) << 20;
+static const uint64_t medium_total_bytes = UINT64_C(64) << 20;
+/* Files beyond this that nobody uses are unlinked. */
+static const uint64_t spare_limit_bytes = UINT64_C(64) << 20;
+
+void lahar_journal_header_encode(uint8_t block[LAHAR_JOURNAL_HEADER_SIZE],
+                                 const struct lahar_journal_header *header)
+{
+    memset(block, 0, LAHAR_JOURNAL_HEADER_SIZE);
+    memcpy(block, magic, sizeof magic);
+    lahar_store_u32(block + AT_VERSION, HEADER_VERSION);
+    lahar_store_u64(block + AT_STORE_ID, header->store_id);
+    lahar_store_u64(block + AT_SESSION, header->session);
+    lahar_store_u64(block + AT_GENERATION, header->generation);
+    lahar_store_u32(block + AT_REGION_SIZE, header->region_size);
+    lahar_store_u32(block + AT_REGION_COUNT, header->region_count);
+    lahar_store_u32(block + AT_CHECKSUM, lahar_crc32c(0, block, LAHAR_JOURNAL_HEADER_SIZE));
+}
+
+lahar_status lahar_journal_header_decode(const uint8_t block[LAHAR_JOURNAL_HEADER_SIZE],
+                                         struct lahar_journal_header *header_out,
+                                         lahar_error *error)
+{
+    uint8_t copy[AT_CHECKSUM + 4];
+    memcpy(copy, block, sizeof copy);
+    memset(copy + AT_CHECKSUM, 0, 4);
+    const uint32_t crc = lahar_crc32c(lahar_crc32c(0, copy, sizeof copy), block + sizeof copy,
+                                      LAHAR_JOURNAL_HEADER_SIZE - sizeof copy);
+    if (memcmp(block, magic, sizeof magic) != 0 || crc != lahar_load_u32(block + AT_CHECKSUM)) {
+        return lahar_fail(error, LAHAR_CORRUPT, "no journal header");
+    }
+    if (lahar_load_u32(block + AT_VERSION) != HEADER_VERSION ||
+        lahar_load_u32(block + AT_FEATURES) != 0 || lahar_load_u32(block + AT_KEY_ID) != 0) {
+        return lahar_fail(error, LAHAR_UNSUPPORTED, "journal version %u, features %#x",
+                          lahar_load_u32(block + AT_VERSION), lahar_load_u32(block + AT_FEATURES));
+    }
+    header_out->store_id = lahar_load_u64(block + AT_STORE_ID);
+    header_out->session = lahar_load_u64(block + AT_SESSION);
+    header_out->generation = lahar_load_u64(block + AT_GENERATION);
+    header_out->region_size = lahar_load_u32(block + AT_REGION_SIZE);
+    header_out->region_count = lahar_load_u32(block + AT_REGION_COUNT);
+    if (header_out->region_size == 0 || header_out->region_size % LAHAR_IO_ALIGNMENT != 0 ||
+        header_out->region_size > LAHAR_JOURNAL_REGION_SIZE_MAX || header_out->region_count == 0) {
+        return lahar_fail(error, LAHAR_CORRUPT, "journal header with %u regions of %u bytes",
+                          header_out->region_count, header_out->region_size);
+    }
+    return LAHAR_OK;
+}
+
+void lahar_journal_file_name(uint64_t number, char name_out[LAHAR_JOURNAL_NAME_SIZE])
+{
+    (void)snprintf(name_out, LAHAR_JOURNAL_NAME_SIZE, "%020llu%s", (unsigned long long)number,
+                   name_suffix);
+}
+
+bool lahar_journal_file_number(const char *name, uint64_t *number_out)
+{
+    uint64_t number = 0;
+    for (int i = 0; i < NUMBER_DIGITS; i++) {
+        if (name[i] < '0' || name[i] > '9') {
+            return false;
+        }
+        const uint64_t digit = (uint64_t)(name[i] - '0');
+        if (number > (UINT64_MAX - digit) / 10) {
+            return false;
+        }
+        number = number * 10 + digit;
+    }
+    *number_out = number;
+    return strcmp(name + NUMBER_DIGITS, name_suffix) == 0;
+}
+
+void lahar_file_pool_init(struct lahar_file_pool *pool, struct lahar_io *io, const char *directory,
+                          const lahar_allocator *allocator, uint64_t store_id, uint64_t session,
+                          uint32_t region_size, uint64_t first_number)
+{
+    *pool = (struct lahar_file_pool){
+        .io = io,
+        .directory = directory,
+        .allocator = allocator,
+        .store_id = store_id,
+        .session = session,
+        .region_size = region_size,
+        .next_number = first_number,
+        .next_generation = 1,
+    };
+    atomic_init(&pool->total_bytes, 0);
+    (void)pthread_mutex_init(&pool->mutex, NULL);
+}
+
+void lahar_segment_file_close(struct lahar_file_pool *pool, struct lahar_segment_file *file)
+{
+    pool->io->ops->close(pool->io, file->file);
+    lahar_release(pool->allocator, file);
+}
+
+static void close_list(struct lahar_file_pool *pool, struct lahar_segment_file *file)
+{
+    while (file != NULL) {
+        struct lahar_segment_file *next = file->next;
+        lahar_segment_file_close(pool, file);
+        file = next;
+    }
+}
+
+void lahar_file_pool_deinit(struct lahar_file_pool *pool)
+{
+    close_list(pool, pool->ready);
+    close_list(pool, pool->spare);
+    close_list(pool, pool->found);
+    (void)pthread_mutex_destroy(&pool->mutex);
+}
+
+static lahar_status path_of(const struct lahar_file_pool *pool, uint64_t number,
+                            char path_out[PATH_SIZE], lahar_error *error)
+{
+    char name[LAHAR_JOURNAL_NAME_SIZE];
+    lahar_journal_file_name(number, name);
+    const int length = snprintf(path_out, PATH_SIZE, "%s/%s", pool->directory, name);
+    if (length < 0 || length >= PATH_SIZE) {
+        return lahar_fail(error, LAHAR_INVALID, "path too long: %s", pool->directory);
+    }
+    return LAHAR_OK;
+}
+
+/* Closes and unlinks a file that holds nothing. A name that stays behind is harmless: the
+ * next opening finds that nothing in it is needed. */
+static void discard(struct lahar_file_pool *pool, struct lahar_segment_file *file)
+{
+    char path[PATH_SIZE];
+    if (path_of(pool, file->number, path, NULL) == LAHAR_OK) {
+        (void)pool->io->ops->unlink(pool->io, path, NULL);
+    }
+    (void)atomic_fetch_sub_explicit(&pool->total_bytes, file->size_bytes, memory_order_relaxed);
+    lahar_segment_file_close(pool, file);
+}
+
+/* Writes the header that begins a new use of the file and syncs it. */
+static lahar_status begin_use(struct lahar_file_pool *pool, struct lahar_segment_file *file,
+                              lahar_error *error)
+{
+    (void)pthread_mutex_lock(&pool->mutex);
+    file->generation = pool->next_generation++;
+    (void)pthread_mutex_unlock(&pool->mutex);
+    file->region_used = 0;
+    file->end_id = 0;
+    atomic_store_explicit(&file->regions_held, file->region_count, memory_order_relaxed);
+    file->seed = lahar_frame_seed(pool->store_id, pool->session, file->generation);
+    const struct lahar_journal_header header = {
+        .store_id = pool->store_id,
+        .session = pool->session,
+        .generation = file->generation,
+        .region_size = file->region_size,
+        .region_count = file->region_count,
+    };
+    void *allocation =
+        lahar_allocate(pool->allocator, LAHAR_JOURNAL_HEADER_SIZE + LAHAR_IO_ALIGNMENT);
+    if (allocation == NULL) {
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a journal header");
+    }
+    const uintptr_t mask = LAHAR_IO_ALIGNMENT - 1;
+    uint8_t *block = (uint8_t *)(((uintptr_t)allocation + mask) & ~mask);
+    lahar_journal_header_encode(block, &header);
+    lahar_status status =
+        pool->io->ops->write(pool->io, file->file, 0, block, LAHAR_JOURNAL_HEADER_SIZE, error);
+    if (status == LAHAR_OK) {
+        status = pool->io->ops->sync(pool->io, file->file, error);
+    }
+    lahar_release(pool->allocator, allocation);
+    return status;
+}
+
+/* A new file of region_count regions; is_filled: with every byte written. */
+static lahar_status create(struct lahar_file_pool *pool, uint32_t region_size,
+                           uint32_t region_count, bool is_filled,
+                           struct lahar_segment_file **file_out, lahar_error *error)
+{
+    const struct lahar_io_ops *ops = pool->io->ops;
+    struct lahar_segment_file *file = lahar_allocate_zeroed(pool->allocator, 1, sizeof *file);
+    if (file == NULL) {
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a journal file");
+    }
+    (void)pthread_mutex_lock(&pool->mutex);
+    file->number = pool->next_number++;
+    (void)pthread_mutex_unlock(&pool->mutex);
+    file->region_size = region_size;
+    file->region_count = region_count;
+    file->size_bytes = LAHAR_JOURNAL_HEADER_SIZE + (uint64_t)region_size * region_count;
+    (void)atomic_fetch_add_explicit(&pool->total_bytes, file->size_bytes, memory_order_relaxed);
+    char path[PATH_SIZE];
+    lahar_status status = path_of(pool, file->number, path, error);
+    if (status == LAHAR_OK) {
+        status = ops->open(pool->io, path,
+                           LAHAR_IO_READ | LAHAR_IO_WRITE | LAHAR_IO_CREATE | LAHAR_IO_EXCLUSIVE |
+                               LAHAR_IO_DIRECT,
+                           &file->file, error);
+    }
+    if (status == LAHAR_OK && is_filled) {
+        status = ops->fill(pool->io, file->file, file->size_bytes, error);
+    }
+    if (status == LAHAR_OK) {
+        status = begin_use(pool, file, error);
+    }
+    if (status == LAHAR_OK && !pool->skips_directory_sync) {
+        status = ops->sync_directory(pool->io, pool->directory, error);
+    }
+    if (status != LAHAR_OK) {
+        discard(pool, file);
+        return status;
+    }
+    *file_out = file;
+    return LAHAR_OK;
+}
+
+lahar_status lahar_file_pool_create_jumbo(struct lahar_file_pool *pool, uint32_t region_size,
+                                          struct lahar_segment_file **file_out, lahar_error *error)
+{
+    return create(pool, region_size, 1, false, file_out, error);
+}
+
+static uint32_t regions_of_next_file(const struct lahar_file_pool *pool)
+{
+    const uint64_t total = atomic_load_explicit(&pool->total_bytes, memory_order_relaxed);
+    const uint64_t bytes = total < small_total_bytes    ? UINT64_C(1) << 20
+                           : total < medium_total_bytes ? UINT64_C(4) << 20
+                                                        : UINT64_C(16) << 20;
+    return (uint32_t)(bytes / pool->region_size);
+}
+
+/* Opens a spare file again if an earlier session left it. */
+static lahar_status reopen(struct lahar_file_pool *pool, struct lahar_segment_file *file,
+                           lahar_error *error)
+{
+    if (file->file != NULL) {
+        return LAHAR_OK;
+    }
+    char path[PATH_SIZE];
+    LAHAR_TRY(path_of(pool, file->number, path, error));
+    return pool->io->ops->open(pool->io, path, LAHAR_IO_READ | LAHAR_IO_WRITE | LAHAR_IO_DIRECT,
+                               &file->file, error);
+}
+
+lahar_status lahar_file_pool_prepare(struct lahar_file_pool *pool, lahar_error *error)
+{
+    (void)pthread_mutex_lock(&pool->mutex);
+    struct lahar_segment_file *file = pool->spare;
+    if (file != NULL) {
+        pool->spare = file->next;
+        pool->spare_bytes -= file->size_bytes;
+    }
+    (void)pthread_mutex_unlock(&pool->mutex);
+    lahar_status status = LAHAR_OK;
+    if (file != NULL) {
+        status = reopen(pool, file, error);
+        if (status == LAHAR_OK) {
+            status = begin_use(pool, file, error);
+        }
+        if (status != LAHAR_OK) {
+            discard(pool, file);
+        }
+    } else {
+        status = create(pool, pool->region_size, regions_of_next_file(pool), true, &file, error);
+    }
+    if (status != LAHAR_OK) {
+        return status;
+    }
+    (void)pthread_mutex_lock(&pool->mutex);
+    file->next = pool->ready;
+    pool->ready = file;
+    pool->ready_count++;
+    (void)pthread_mutex_unlock(&pool->mutex);
+    return LAHAR_OK;
+}
+
+uint32_t lahar_file_pool_ready_count(struct lahar_file_pool *pool)
+{
+    (void)pthread_mutex_lock(&pool->mutex);
+    const uint32_t count = pool->ready_count;
+    (void)pthread_mutex_unlock(&pool->mutex);
+    return count;
+}
+
+struct lahar_segment_file *lahar_file_pool_take(struct lahar_file_pool *pool)
+{
+    (void)pthread_mutex_lock(&pool->mutex);
+    struct lahar_segment_file *file = pool->ready;
+    if (file != NULL) {
+        pool->ready = file->next;
+        pool->ready_count--;
+    }
+    (void)pthread_mutex_unlock(&pool->mutex);
+    return file;
+}
+
+/* Keeps a file that nobody uses for the next need, or unlinks it. */
+static void retire(struct lahar_file_pool *pool, struct lahar_segment_file *file)
+{
+    (void)pthread_mutex_lock(&pool->mutex);
+    const bool is_kept = file->region_size == pool->region_size &&
+                         pool->spare_bytes + file->size_bytes <= spare_limit_bytes;
+    if (is_kept) {
+        file->next = pool->spare;
+        pool->spare = file;
+        pool->spare_bytes += file->size_bytes;
+    }
+    (void)pthread_mutex_unlock(&pool->mutex);
+    if (!is_kept) {
+        discard(pool, file);
+    }
+}
+
+void lahar_file_pool_give_back(struct lahar_file_pool *pool, struct lahar_segment_file *file)
+{
+    /* The last one to give back sees what all others did with the file. */
+    if (atomic_fetch_sub_explicit(&file->regions_held, 1, memory_order_acq_rel) == 1) {
+        retire(pool, file);
+    }
+}
+
+lahar_status lahar_file_pool_add_found(struct lahar_file_pool *pool, uint64_t number,
+                                       uint64_t size_bytes, bool is_whole, uint64_t end_id,
+                                       lahar_error *error)
+{
+    struct lahar_segment_file *file = lahar_allocate_zeroed(pool->allocator, 1, sizeof *file);
+    if (file == NULL) {
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a journal file");
+    }
+    file->number = number;
+    file->size_bytes = size_bytes;
+    file->end_id = end_id;
+    if (is_whole && (size_bytes - LAHAR_JOURNAL_HEADER_SIZE) % pool->region_size == 0) {
+        file->region_size = pool->region_size;
+        file->region_count =
+            (uint32_t)((size_bytes - LAHAR_JOURNAL_HEADER_SIZE) / pool->region_size);
+    }
+    (void)atomic_fetch_add_explicit(&pool->total_bytes, size_bytes, memory_order_relaxed);
+    (void)pthread_mutex_lock(&pool->mutex);
+    file->next = pool->found;
+    pool->found = file;
+    (void)pthread_mutex_unlock(&pool->mutex);
+    return LAHAR_OK;
+}
+
+void lahar_file_pool_forget(struct lahar_file_pool *pool, uint64_t rolled_id)
+{
+    struct lahar_segment_file *done = NULL;
+    (void)pthread_mutex_lock(&pool->mutex);
+    struct lahar_segment_file **link = &pool->found;
+    while (*link != NULL) {
+        struct lahar_segment_file *file = *link;
+        if (file->end_id <= rolled_id) {
+            *link = file->next;
+            file->next = done;
+            done = file;
+        } else {
+            link = &file->next;
+        }
+    }
+    (void)pthread_mutex_unlock(&pool->mutex);
+    while (done != NULL) {
+        struct lahar_segment_file *next = done->next;
+        retire(pool, done);
+        done = next;
+    }
+}
