@@ -216,26 +216,17 @@ static lahar_status append_slowly(struct lahar_journals *journals, uint32_t prod
 {
     (void)atomic_fetch_add_explicit(&journals->memory_waiters, 1, memory_order_relaxed);
     lahar_status status;
-    bool has_stepped = false;
-    for (;;) {
+    bool must_go_on;
+    do {
         const uint32_t ticket = lahar_gate_enter(&journals->space);
         status = try_append(journals, producer, frame, end_ns, first_id_out, error);
-        if (status == LAHAR_BUSY) {
-            /* Without threads and time, one round of steps may still make the room. */
-            const bool may_step = !journals->has_threads && !has_stepped;
-            status = may_step && lahar_journals_run(journals)
-                         ? LAHAR_OK
-                         : wait_for_room(journals, ticket, end_ns, error);
-            has_stepped = true;
-        } else {
-            lahar_gate_leave(&journals->space);
-            break;
+        must_go_on = status == LAHAR_BUSY;
+        if (must_go_on) {
+            status = wait_for_room(journals, ticket, end_ns, error);
+            must_go_on = status == LAHAR_OK;
         }
         lahar_gate_leave(&journals->space);
-        if (status != LAHAR_OK) {
-            break;
-        }
-    }
+    } while (must_go_on);
     (void)atomic_fetch_sub_explicit(&journals->memory_waiters, 1, memory_order_relaxed);
     return status;
 }
@@ -319,6 +310,30 @@ static lahar_status check_durable(struct lahar_journals *journals, uint64_t id, 
     return LAHAR_BUSY;
 }
 
+/* One look and, if there is time, one sleep or one round of steps. LAHAR_BUSY: not yet. */
+static lahar_status wait_once(struct lahar_journals *journals, struct lahar_gate *gate, uint64_t id,
+                              uint64_t end_ns, lahar_error *error)
+{
+    const uint32_t ticket = lahar_gate_enter(gate);
+    want(journals, id);
+    lahar_status status = check_durable(journals, id, error);
+    if (status == LAHAR_BUSY) {
+        const bool is_forever = end_ns == LAHAR_WAIT_FOREVER;
+        const uint64_t now_ns = is_forever || end_ns == LAHAR_NO_WAIT ? 0 : clock_now(journals);
+        if (now_ns >= end_ns) {
+            status = lahar_fail(error, LAHAR_TIMEOUT, "id %llu is not durable yet",
+                                (unsigned long long)id);
+        } else if (journals->has_threads) {
+            lahar_gate_sleep(gate, ticket, is_forever ? LAHAR_WAIT_FOREVER : end_ns - now_ns);
+        } else if (!lahar_journals_run(journals)) {
+            status = lahar_fail(error, LAHAR_TIMEOUT, "no step can make id %llu durable",
+                                (unsigned long long)id);
+        }
+    }
+    lahar_gate_leave(gate);
+    return status;
+}
+
 lahar_status lahar_journals_wait(struct lahar_journals *journals, uint64_t id, uint64_t deadline_ns,
                                  lahar_error *error)
 {
@@ -328,32 +343,10 @@ lahar_status lahar_journals_wait(struct lahar_journals *journals, uint64_t id, u
     }
     const uint64_t end_ns = end_of(journals, deadline_ns);
     struct lahar_gate *gate = lahar_durable_wait_gate(&journals->durable_wait, id);
-    for (;;) {
-        const uint32_t ticket = lahar_gate_enter(gate);
-        want(journals, id);
-        status = check_durable(journals, id, error);
-        const uint64_t now_ns =
-            end_ns == LAHAR_WAIT_FOREVER || end_ns == LAHAR_NO_WAIT ? 0 : clock_now(journals);
-        if (status == LAHAR_BUSY && !journals->has_threads) {
-            if (!lahar_journals_run(journals)) {
-                status =
-                    lahar_fail(error, LAHAR_BUSY, "id %llu is not durable", (unsigned long long)id);
-                lahar_gate_leave(gate);
-                return status;
-            }
-        } else if (status == LAHAR_BUSY && end_ns != LAHAR_NO_WAIT && now_ns < end_ns) {
-            lahar_gate_sleep(gate, ticket,
-                             end_ns == LAHAR_WAIT_FOREVER ? UINT64_MAX : end_ns - now_ns);
-        }
-        lahar_gate_leave(gate);
-        if (status != LAHAR_BUSY) {
-            return status;
-        }
-        if (end_ns == LAHAR_NO_WAIT || (end_ns != LAHAR_WAIT_FOREVER && now_ns >= end_ns)) {
-            return lahar_fail(error, end_ns == LAHAR_NO_WAIT ? LAHAR_BUSY : LAHAR_TIMEOUT,
-                              "id %llu is not durable yet", (unsigned long long)id);
-        }
-    }
+    do {
+        status = wait_once(journals, gate, id, end_ns, error);
+    } while (status == LAHAR_BUSY);
+    return status;
 }
 
 lahar_status lahar_journals_notify(struct lahar_journals *journals, uint64_t id,

@@ -136,10 +136,11 @@ bool lahar_journals_step(struct lahar_journals *journals, uint32_t journal);
  * stable storage. No lock and no allocation but for a batch above the size of an image
  * chunk (at most 1 MiB), which gets memory and a file of its own.
  * Ids at or above the ceiling are not handed out; the caller raises it in time.
- * *first_id_out (may be NULL) is 0 unless the batch was appended: LAHAR_BUSY, LAHAR_TIMEOUT and
+ * *first_id_out (may be NULL) is 0 unless the batch was appended: LAHAR_TIMEOUT and
  * LAHAR_NO_SPACE with an id mean appended and not yet durable, LAHAR_POISONED with an id that it
  * will not become durable. Also LAHAR_CLOSED, LAHAR_TOO_BIG, LAHAR_NO_MEMORY, LAHAR_INVALID.
- * With start_threads false a wait runs the steps; LAHAR_BUSY when they cannot help. */
+ * LAHAR_BUSY: no memory, and LAHAR_NO_WAIT. With start_threads false a wait runs the
+ * steps and ends when they cannot help; with LAHAR_NO_WAIT nothing is stepped. */
 lahar_status lahar_journals_append(struct lahar_journals *journals, uint32_t producer,
                                    const void *rows, size_t rows_size, uint32_t event_count,
                                    const void *offsets, size_t offsets_size,
@@ -150,7 +151,8 @@ uint64_t lahar_journals_durable_id(const struct lahar_journals *journals);
 /* Ids below this may be handed out; appends wait when they reach it. */
 void lahar_journals_set_ceiling(struct lahar_journals *journals, uint64_t ceiling);
 /* Waits until the durable prefix is above id, syncing what that takes. LAHAR_NO_SPACE as soon
- * as the disk is full, although the id may still become durable. */
+ * as the disk is full, although the id may still become durable; LAHAR_TIMEOUT, LAHAR_POISONED.
+ * LAHAR_NO_WAIT asks for the sync and looks. */
 lahar_status lahar_journals_wait(struct lahar_journals *journals, uint64_t id, uint64_t deadline_ns,
                                  lahar_error *error);
 /* Calls back once, from the notifier's thread or a step, when id is durable or cannot become so. */

@@ -133,25 +133,27 @@ static lahar_status scan_region(struct lahar_recovery_scan *scan,
 /* --- a file ------------------------------------------------------------------------------------
  */
 
-static lahar_status read_region(struct lahar_recovery_scan *scan, struct lahar_io_file *file,
-                                uint64_t offset, uint64_t size,
-                                struct lahar_recovered_region **region_out, lahar_error *error)
+/* NULL on failure, the reason of which is stored in *status_out. */
+static struct lahar_recovered_region *read_region(struct lahar_recovery_scan *scan,
+                                                  struct lahar_io_file *file, uint64_t offset,
+                                                  uint64_t size, lahar_status *status_out,
+                                                  lahar_error *error)
 {
     struct lahar_recovered_region *region =
         lahar_allocate(scan->allocator, sizeof *region + (size_t)size);
     if (region == NULL) {
-        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to read a journal");
+        *status_out = lahar_fail(error, LAHAR_NO_MEMORY, "no memory to read a journal");
+        return NULL;
     }
     size_t read = 0;
-    const lahar_status status =
+    *status_out =
         scan->io->ops->read(scan->io, file, offset, region->data, (size_t)size, &read, error);
-    if (status != LAHAR_OK) {
+    if (*status_out != LAHAR_OK) {
         lahar_release(scan->allocator, region);
-        return status;
+        return NULL;
     }
     region->size = read;
-    *region_out = region;
-    return LAHAR_OK;
+    return region;
 }
 
 static lahar_status scan_regions(struct lahar_recovery_scan *scan, struct lahar_io_file *file,
@@ -165,13 +167,15 @@ static lahar_status scan_regions(struct lahar_recovery_scan *scan, struct lahar_
             break;
         }
         const uint64_t left = file_size - offset;
-        struct lahar_recovered_region *region = NULL;
-        LAHAR_TRY(read_region(scan, file, offset,
-                              left < header->region_size ? left : header->region_size, &region,
-                              error));
+        const uint64_t size = left < header->region_size ? left : header->region_size;
+        lahar_status status = LAHAR_OK;
+        struct lahar_recovered_region *region =
+            read_region(scan, file, offset, size, &status, error);
+        if (region == NULL) {
+            return status;
+        }
         bool is_needed = false;
-        const lahar_status status =
-            scan_region(scan, region, offset, seed, header->session, &is_needed, error);
+        status = scan_region(scan, region, offset, seed, header->session, &is_needed, error);
         if (is_needed) {
             region->next = scan->memory->regions;
             scan->memory->regions = region;
