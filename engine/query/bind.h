@@ -1,0 +1,79 @@
+/* What a parsed test means in a store: which values it looks at, and its literal in every form
+ * that a value's type may ask for. Streams may give one name different types, so the type is
+ * decided value by value. */
+#ifndef LAHAR_QUERY_BIND_H
+#define LAHAR_QUERY_BIND_H
+
+#include "engine/event/schema.h"
+#include "engine/query/ast.h"
+#include "engine/query/literal.h"
+#include "index/tokenizer.h"
+
+enum lahar_target {
+    LAHAR_TARGET_ANYWHERE, /* every text and keyword value */
+    LAHAR_TARGET_ID,
+    LAHAR_TARGET_TIME,
+    LAHAR_TARGET_ARRIVAL,
+    LAHAR_TARGET_STREAM,
+    LAHAR_TARGET_FIELD,    /* the declared field, else the attribute of that name */
+    LAHAR_TARGET_ATTRIBUTE /* key of the map in field: attr.X, prev.X */
+};
+
+/* One token of the value of a test. */
+struct lahar_test_token {
+    lahar_bytes term; /* folded */
+    bool is_at_start; /* of the value: text may have more of the token before it */
+    bool is_at_end;
+};
+
+struct lahar_test {
+    const struct lahar_query_node *node;
+    enum lahar_target target;
+    uint32_t field; /* FIELD (when has_field), ATTRIBUTE: the map */
+    bool has_field; /* some stream declares the name */
+    lahar_bytes key;
+
+    /* FIELD "labels.x" where some stream declares a map "labels". */
+    bool has_map;
+    uint32_t map_field;
+    lahar_bytes map_key;
+
+    /* uuid: looks at the relatives too. */
+    bool has_relatives;
+    uint32_t parents_field;
+    uint32_t children_field;
+
+    lahar_bytes folded; /* of the value or pattern */
+    const struct lahar_test_token *tokens;
+    size_t token_count;
+    bool is_token_pattern; /* the wildcards and what is between them stand for one token */
+    lahar_bytes anywhere;  /* a pattern between two '*' */
+
+    bool is_number;
+    bool has_low;
+    bool has_high;
+    bool low_is_inclusive;
+    bool high_is_inclusive;
+    struct lahar_number low; /* MATCH and the equalities: low == high */
+    struct lahar_number high;
+
+    bool is_time;
+    struct lahar_interval time; /* first > last: no time */
+    bool is_uuid;
+    lahar_uuid uuid;
+    bool is_bool;
+    bool boolean;
+};
+
+struct lahar_bind_context {
+    const struct lahar_schema_catalog *catalog;
+    struct lahar_arena *arena;
+    int64_t now_ns;
+};
+
+/* Gives every test of the tree its meaning. LAHAR_INVALID when a value cannot be one of
+ * the field: error->offset is its byte. */
+lahar_status lahar_query_bind(struct lahar_query_node *root,
+                              const struct lahar_bind_context *context, lahar_error *error);
+
+#endif
