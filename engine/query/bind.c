@@ -205,10 +205,10 @@ static void bind_point(struct binder *binder, struct lahar_test *test)
 {
     const lahar_bytes value = test->node->value;
     const char *reason = NULL;
-    test->is_number = lahar_number_parse(value.data, value.size, 1, &test->low);
-    test->high = test->low;
-    test->has_low = test->has_high = true;
-    test->low_is_inclusive = test->high_is_inclusive = true;
+    test->is_number = lahar_number_parse(value.data, value.size, 1, &test->range.low);
+    test->range.high = test->range.low;
+    test->range.has_low = test->range.has_high = true;
+    test->range.low_is_inclusive = test->range.high_is_inclusive = true;
     test->is_time =
         lahar_time_parse(value.data, value.size, binder->context->now_ns, &test->time, &reason);
     test->is_uuid = lahar_uuid_parse(value.data, value.size, &test->uuid);
@@ -256,16 +256,17 @@ static bool bind_number_range(struct lahar_test *test, const struct lahar_query_
 {
     const struct lahar_query_end *low = &test->node->low;
     const struct lahar_query_end *high = &test->node->high;
-    test->has_low = low->is_given;
-    test->has_high = high->is_given;
-    test->low_is_inclusive = low->is_inclusive;
-    test->high_is_inclusive = high->is_inclusive;
+    test->range.has_low = low->is_given;
+    test->range.has_high = high->is_given;
+    test->range.low_is_inclusive = low->is_inclusive;
+    test->range.high_is_inclusive = high->is_inclusive;
     *wrong_out = low;
-    if (low->is_given && !lahar_number_parse(low->text.data, low->text.size, 1, &test->low)) {
+    if (low->is_given && !lahar_number_parse(low->text.data, low->text.size, 1, &test->range.low)) {
         return false;
     }
     *wrong_out = high;
-    return !high->is_given || lahar_number_parse(high->text.data, high->text.size, 1, &test->high);
+    return !high->is_given ||
+           lahar_number_parse(high->text.data, high->text.size, 1, &test->range.high);
 }
 
 /* A range is right when some type that the field has can be compared with its ends. */

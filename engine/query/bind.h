@@ -50,12 +50,7 @@ struct lahar_test {
     lahar_bytes anywhere;  /* a pattern between two '*' */
 
     bool is_number;
-    bool has_low;
-    bool has_high;
-    bool low_is_inclusive;
-    bool high_is_inclusive;
-    struct lahar_number low; /* MATCH and the equalities: low == high */
-    struct lahar_number high;
+    struct lahar_test_range range; /* of ':' and the equalities: one number */
 
     bool is_time;
     struct lahar_interval time; /* first > last: no time */

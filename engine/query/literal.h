@@ -61,10 +61,23 @@ enum lahar_column {
     LAHAR_COLUMN_F64
 };
 
-/* The numbers of the column in [low, high] (NULL: open), as lahar_number_from_i64 and its
- * like map them; false when there are none. */
-bool lahar_column_range(enum lahar_column column, const struct lahar_number *low,
-                        bool low_is_inclusive, const struct lahar_number *high,
-                        bool high_is_inclusive, uint64_t *low_out, uint64_t *high_out);
+/* Numbers between two ends, of which each may be open. No end is NaN. */
+struct lahar_test_range {
+    bool has_low;
+    bool has_high;
+    bool low_is_inclusive;
+    bool high_is_inclusive;
+    struct lahar_number low;
+    struct lahar_number high;
+};
+
+bool lahar_number_in_range(const struct lahar_test_range *range, struct lahar_number number);
+
+/* The numbers of the column that lie in the range, by rank (of a u64: the number itself), and
+ * as lahar_number_from_i64 and its like map them; false when there are none. */
+bool lahar_column_ranks(enum lahar_column column, const struct lahar_test_range *range,
+                        uint64_t *first_out, uint64_t *last_out);
+bool lahar_column_range(enum lahar_column column, const struct lahar_test_range *range,
+                        uint64_t *low_out, uint64_t *high_out);
 
 #endif

@@ -115,20 +115,7 @@ static bool glob_folded(struct lahar_matcher *matcher, lahar_bytes pattern, cons
 
 static bool in_number_range(const struct lahar_test *test, struct lahar_number number)
 {
-    if (!test->is_number) {
-        return false;
-    }
-    if (test->has_low) {
-        const int order = lahar_number_compare(number, test->low);
-        if (order == LAHAR_UNORDERED || order < 0 || (order == 0 && !test->low_is_inclusive)) {
-            return false;
-        }
-    }
-    if (test->has_high) {
-        const int order = lahar_number_compare(number, test->high);
-        return order < 0 || (order == 0 && test->high_is_inclusive);
-    }
-    return true;
+    return test->is_number && lahar_number_in_range(&test->range, number);
 }
 
 static bool contains(struct lahar_matcher *matcher, const struct lahar_test *test,

@@ -276,6 +276,21 @@ bool lahar_number_parse(const void *text, size_t size, int64_t duration_unit_ns,
                                  unit->is_duration ? (uint64_t)duration_unit_ns : 1, number_out);
 }
 
+bool lahar_number_in_range(const struct lahar_test_range *range, struct lahar_number number)
+{
+    if (range->has_low) {
+        const int order = lahar_number_compare(number, range->low);
+        if (order == LAHAR_UNORDERED || order < 0 || (order == 0 && !range->low_is_inclusive)) {
+            return false;
+        }
+    }
+    if (range->has_high) {
+        const int order = lahar_number_compare(number, range->high);
+        return order < 0 || (order == 0 && range->high_is_inclusive);
+    }
+    return true;
+}
+
 /* --- columns ----------------------------------------------------------------- */
 
 static uint64_t float_rank(double v)
@@ -330,20 +345,17 @@ static uint64_t first_rank(enum lahar_column column, uint64_t first, uint64_t la
     return first;
 }
 
-bool lahar_column_range(enum lahar_column column, const struct lahar_number *low,
-                        bool low_is_inclusive, const struct lahar_number *high,
-                        bool high_is_inclusive, uint64_t *low_out, uint64_t *high_out)
+bool lahar_column_ranks(enum lahar_column column, const struct lahar_test_range *range,
+                        uint64_t *first_out, uint64_t *last_out)
 {
     const bool is_float = column == LAHAR_COLUMN_F64;
+    const struct lahar_number *low = range->has_low ? &range->low : NULL;
+    const struct lahar_number *high = range->has_high ? &range->high : NULL;
     uint64_t first = is_float ? float_rank(-(double)INFINITY) : 0;
     uint64_t last = is_float ? float_rank((double)INFINITY) : UINT64_MAX;
-    if ((low != NULL && low->kind == LAHAR_NUMBER_F64 && isnan(low->as.f64)) ||
-        (high != NULL && high->kind == LAHAR_NUMBER_F64 && isnan(high->as.f64))) {
-        return false;
-    }
     bool is_found = true;
     if (low != NULL) {
-        first = first_rank(column, first, last, low, low_is_inclusive, &is_found);
+        first = first_rank(column, first, last, low, range->low_is_inclusive, &is_found);
         if (!is_found) {
             return false;
         }
@@ -351,11 +363,24 @@ bool lahar_column_range(enum lahar_column column, const struct lahar_number *low
     if (high != NULL) {
         /* The first beyond the range; the one before it ends the range. */
         const uint64_t beyond =
-            first_rank(column, first, last, high, !high_is_inclusive, &is_found);
+            first_rank(column, first, last, high, !range->high_is_inclusive, &is_found);
         if (is_found && beyond == first) {
             return false;
         }
         last = is_found ? beyond - 1 : last;
+    }
+    *first_out = first;
+    *last_out = last;
+    return true;
+}
+
+bool lahar_column_range(enum lahar_column column, const struct lahar_test_range *range,
+                        uint64_t *low_out, uint64_t *high_out)
+{
+    uint64_t first = 0;
+    uint64_t last = 0;
+    if (!lahar_column_ranks(column, range, &first, &last)) {
+        return false;
     }
     *low_out = map(column, first);
     *high_out = map(column, last);

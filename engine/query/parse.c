@@ -130,6 +130,7 @@ struct chain {
 static void chain_add(struct chain *chain, struct lahar_query_node *node)
 {
     struct lahar_query_node *first = node->kind == chain->kind ? node->child : node;
+    LAHAR_ASSERT(first != NULL);
     if (chain->last == NULL) {
         chain->first = first;
     } else {

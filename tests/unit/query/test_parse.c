@@ -258,12 +258,34 @@ static void put(struct lahar_buffer *out, const char *text)
 static void generate(struct lahar_buffer *out, uint64_t *state, int depth)
 {
     static const char *const leaves[] = {
-        "a",           "\"b c\"",     "level:ERROR",  "f=x",           "f!=\"y z\"",
-        "f~sub",       "f~=\"Sub\"",  "size>=20KiB",  "size:[1..5]",   "size:[1..5)",
-        "time:[..now)", "f:*",        "f:a*b?",       "type:(A B \"C\")", "last:5m",
-        "\"my x\":1",  "~\"s s\"",    "12:30",        "attr.q=\"\"",   "x*",
-        "\"\\x01\\xfe\\\"\"", "f:\"[a\"", "*",        "f<=@5ms",       "f=(1 2*)",
-        "f!=*",        "f!=[a*",      "-",
+        "a",
+        "\"b c\"",
+        "level:ERROR",
+        "f=x",
+        "f!=\"y z\"",
+        "f~sub",
+        "f~=\"Sub\"",
+        "size>=20KiB",
+        "size:[1..5]",
+        "size:[1..5)",
+        "time:[..now)",
+        "f:*",
+        "f:a*b?",
+        "type:(A B \"C\")",
+        "last:5m",
+        "\"my x\":1",
+        "~\"s s\"",
+        "12:30",
+        "attr.q=\"\"",
+        "x*",
+        "\"\\x01\\xfe\\\"\"",
+        "f:\"[a\"",
+        "*",
+        "f<=@5ms",
+        "f=(1 2*)",
+        "f!=*",
+        "f!=[a*",
+        "-",
     };
     const uint64_t choice = next_random(state) % 10;
     if (depth == 0 || choice < 4) {
@@ -293,9 +315,9 @@ static void generate(struct lahar_buffer *out, uint64_t *state, int depth)
 static bool is_same_tree(const struct lahar_query_node *a, const struct lahar_query_node *b)
 {
     for (; a != NULL && b != NULL; a = a->next, b = b->next) {
-        const bool is_same_value = a->value.size == b->value.size &&
-                                   (a->value.size == 0 ||
-                                    memcmp(a->value.data, b->value.data, a->value.size) == 0);
+        const bool is_same_value =
+            a->value.size == b->value.size &&
+            (a->value.size == 0 || memcmp(a->value.data, b->value.data, a->value.size) == 0);
         if (a->kind != b->kind || a->op != b->op || a->has_name != b->has_name ||
             a->is_pattern != b->is_pattern || !is_same_value || a->name.size != b->name.size ||
             a->low.is_given != b->low.is_given || a->high.is_given != b->high.is_given ||
@@ -328,9 +350,9 @@ Test(parse, gives_the_same_tree_from_its_canonical_form)
         cr_assert_eq(lahar_query_parse((const char *)text.data, text.size, &arena, &tree, &error),
                      LAHAR_OK, "%.*s: %s", (int)text.size, (const char *)text.data, error.message);
         lahar_query_print(tree, &first);
-        cr_assert_eq(lahar_query_parse((const char *)first.data, first.size, &arena, &again, &error),
-                     LAHAR_OK, "%.*s: %s", (int)first.size, (const char *)first.data,
-                     error.message);
+        cr_assert_eq(
+            lahar_query_parse((const char *)first.data, first.size, &arena, &again, &error),
+            LAHAR_OK, "%.*s: %s", (int)first.size, (const char *)first.data, error.message);
         lahar_query_print(again, &second);
         cr_assert(is_same_tree(tree, again), "%.*s", (int)first.size, (const char *)first.data);
         cr_assert(first.size == second.size && memcmp(first.data, second.data, first.size) == 0);
@@ -366,8 +388,8 @@ Test(parse, survives_arbitrary_bytes)
             cr_assert_eq(parse((const char *)out.data, out.size, &again, &error), LAHAR_OK,
                          "%.*s: canonical form %.*s: %s", (int)size, text, (int)out.size,
                          (const char *)out.data, error.message);
-            cr_assert(again.size == out.size && memcmp(again.data, out.data, out.size) == 0,
-                      "%.*s", (int)size, text);
+            cr_assert(again.size == out.size && memcmp(again.data, out.data, out.size) == 0, "%.*s",
+                      (int)size, text);
         } else {
             cr_assert_eq(status, LAHAR_INVALID);
             cr_assert_leq(error.offset, size);

@@ -1,0 +1,147 @@
+/* What a query does, in words: the canonical form, how each test is answered, what is looked
+ * at. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/query/query_state.h"
+
+static void put(struct lahar_buffer *out, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void put(struct lahar_buffer *out, const char *format, ...)
+{
+    char line[256];
+    va_list arguments;
+    va_start(arguments, format);
+    const int size = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    if (size > 0) {
+        lahar_buffer_put(out, line, (size_t)size < sizeof line ? (size_t)size : sizeof line - 1);
+    }
+}
+
+static const char *describe_key(const struct lahar_query_node *node)
+{
+    const bool is_point = node->op == LAHAR_TEST_MATCH || node->op == LAHAR_TEST_EQUAL ||
+                          node->op == LAHAR_TEST_PRESENT;
+    return is_point && !node->is_pattern ? "index (attribute)"
+                                         : "index (values of the attribute compared one by one)";
+}
+
+static const char *describe_text(const struct lahar_test *test)
+{
+    const struct lahar_query_node *node = test->node;
+    switch (node->op) {
+    case LAHAR_TEST_PRESENT:
+        return "index (presence)";
+    case LAHAR_TEST_MATCH:
+        if (node->is_pattern) {
+            return test->is_token_pattern ? "index (tokens compared one by one)"
+                                          : "scan (the pattern spans tokens)";
+        }
+        return test->token_count == 0   ? "scan (no token in the value)"
+               : test->token_count == 1 ? "index (token)"
+                                        : "index (tokens), then verify the phrase";
+    case LAHAR_TEST_CONTAINS:
+    case LAHAR_TEST_CONTAINS_EXACT:
+        return test->token_count == 0 ? "scan (no token in the value)"
+                                      : "index (parts of tokens), then verify";
+    case LAHAR_TEST_EQUAL:
+        return test->token_count == 0 || node->is_pattern ? "scan" : "index (tokens), then verify";
+    default:
+        return "scan";
+    }
+}
+
+static const char *describe_declared(const struct lahar_test *test,
+                                     const struct lahar_stream_field *field)
+{
+    const struct lahar_query_node *node = test->node;
+    const bool is_point =
+        (node->op == LAHAR_TEST_MATCH || node->op == LAHAR_TEST_EQUAL) && !node->is_pattern;
+    if (!field->is_indexed) {
+        return "scan (the field is not indexed)";
+    }
+    switch (field->type) {
+    case LAHAR_TEXT:
+        return describe_text(test);
+    case LAHAR_KEYWORD:
+    case LAHAR_LIST_KEYWORD:
+        return is_point || node->op == LAHAR_TEST_PRESENT ? "index (keyword)"
+                                                          : "index (values compared one by one)";
+    case LAHAR_UUID:
+    case LAHAR_LIST_UUID:
+        return is_point                         ? "index (uuid)"
+               : node->op == LAHAR_TEST_PRESENT ? "index (presence)"
+                                                : "index (presence), then verify";
+    case LAHAR_BYTES:
+    case LAHAR_MAP:
+        return "scan";
+    default:
+        return "index (number column)";
+    }
+}
+
+/* How the test is answered; streams that declare its field may differ, the first decides. */
+static const char *describe(const struct lahar_query *query, const struct lahar_test *test)
+{
+    switch (test->target) {
+    case LAHAR_TARGET_ANYWHERE:
+        return test->node->op != LAHAR_TEST_MATCH || test->token_count != 1 ||
+                       test->node->is_pattern
+                   ? "index (every text and keyword field), then verify"
+                   : "index (every text and keyword field)";
+    case LAHAR_TARGET_ID:
+        return "header (ids)";
+    case LAHAR_TARGET_TIME:
+        return "header (time column)";
+    case LAHAR_TARGET_ARRIVAL:
+        return "header (arrival by block), then verify";
+    case LAHAR_TARGET_STREAM:
+        return "header (stream)";
+    case LAHAR_TARGET_ATTRIBUTE:
+        return describe_key(test->node);
+    case LAHAR_TARGET_FIELD:
+        break;
+    }
+    for (uint32_t i = 0; test->has_field && i < lahar_schema_stream_count(query->catalog); i++) {
+        const struct lahar_stream_field *field =
+            lahar_stream_find_field(lahar_schema_stream(query->catalog, i), test->field);
+        if (field != NULL) {
+            return describe_declared(test, field);
+        }
+    }
+    return describe_key(test->node);
+}
+
+static void explain_node(struct lahar_query *query, const struct lahar_query_node *node)
+{
+    if (node->kind == LAHAR_NODE_TEST) {
+        put(&query->explain, "  ");
+        lahar_query_print(node, &query->explain);
+        put(&query->explain, ": %s\n", describe(query, node->test));
+    }
+    for (const struct lahar_query_node *child = node->child; child != NULL; child = child->next) {
+        explain_node(query, child);
+    }
+}
+
+const char *lahar_query_explain(lahar_query *query)
+{
+    struct lahar_buffer *out = &query->explain;
+    uint64_t resident = 0;
+    for (uint32_t i = 0; i < query->unit_count; i++) {
+        resident += query->units[i].segment == NULL ? query->units[i].event_count : 0;
+    }
+    lahar_buffer_clear(out);
+    put(out, "query: ");
+    lahar_query_print(query->root, out);
+    put(out, "\n");
+    explain_node(query, query->root);
+    put(out, "shards: %u, %u pruned, %u failed\n", query->shards_total, query->shards_pruned,
+        query->context.shards_failed);
+    put(out, "resident events: %llu, compared one by one\n", (unsigned long long)resident);
+    lahar_buffer_put_u8(out, '\0');
+    return out->has_failed ? "query: no memory to explain it\n" : (const char *)out->data;
+}

@@ -1,0 +1,498 @@
+/* Queries: opening, pruning, the public calls.
+ *
+ * A query holds a snapshot, so that what it sees does not change, and works through units: one
+ * event file each, and runs of resident batches. Units that cannot hold a result are put
+ * aside at the start. */
+#include "lahar/query.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "engine/query/query_state.h"
+#include "io/base/error.h"
+#include "io/io.h"
+
+enum {
+    RESIDENT_UNIT_EVENTS = 65536 /* rows of one resident unit: 1 MiB of row places */
+};
+
+void lahar_query_options_init(lahar_query_options *options)
+{
+    *options = (lahar_query_options){.struct_size = sizeof *options,
+                                     .stream = LAHAR_ANY_STREAM,
+                                     .from_ns = INT64_MIN,
+                                     .to_ns = INT64_MAX,
+                                     .deadline_ns = LAHAR_WAIT_FOREVER};
+}
+
+lahar_status lahar_query_check(struct lahar_query *query, lahar_error *error)
+{
+    if (atomic_load_explicit(&query->is_cancelled, memory_order_relaxed)) {
+        return lahar_fail(error, LAHAR_CANCELLED, "the query was cancelled");
+    }
+    if (query->deadline_ns != UINT64_MAX &&
+        query->io->ops->monotonic_ns(query->io) >= query->deadline_ns) {
+        return lahar_fail(error, LAHAR_TIMEOUT, "the query's deadline passed");
+    }
+    return LAHAR_OK;
+}
+
+static bool is_by_time(lahar_order order)
+{
+    return order == LAHAR_ORDER_LATEST_TIME || order == LAHAR_ORDER_EARLIEST_TIME;
+}
+
+bool lahar_query_is_behind(const struct lahar_query *query, int64_t time_ns, uint64_t id)
+{
+    const struct lahar_query_position *position = &query->position;
+    if (!position->is_set) {
+        return true;
+    }
+    if (is_by_time(query->options.order) && time_ns != position->time_ns) {
+        return query->options.order == LAHAR_ORDER_LATEST_TIME ? time_ns < position->time_ns
+                                                               : time_ns > position->time_ns;
+    }
+    const bool is_descending = query->options.order == LAHAR_ORDER_NEWEST ||
+                               query->options.order == LAHAR_ORDER_LATEST_TIME;
+    return is_descending ? id < position->id : id > position->id;
+}
+
+/* --- the filter --------------------------------------------------------------------- */
+
+static lahar_status no_memory(lahar_error *error)
+{
+    return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a query");
+}
+
+/* A test that the options add to what the expression says. */
+static lahar_status add_test(struct lahar_query *query, const struct lahar_test *test,
+                             const struct lahar_query_node *pattern, lahar_error *error)
+{
+    struct lahar_query_node *node = lahar_arena_allocate(&query->tree, sizeof *node);
+    struct lahar_test *copy = lahar_arena_allocate(&query->tree, sizeof *copy);
+    struct lahar_query_node *both = lahar_arena_allocate(&query->tree, sizeof *both);
+    /* The expression's root may be shared with explain and keeps its own siblings. */
+    struct lahar_query_node *old = lahar_arena_allocate(&query->tree, sizeof *old);
+    if (node == NULL || copy == NULL || both == NULL || old == NULL) {
+        return no_memory(error);
+    }
+    *copy = *test;
+    *node = *pattern;
+    node->kind = LAHAR_NODE_TEST;
+    node->test = copy;
+    copy->node = node;
+    *old = *query->context.filter;
+    old->next = node;
+    *both = (struct lahar_query_node){.kind = LAHAR_NODE_AND, .child = old};
+    query->context.filter = both;
+    return LAHAR_OK;
+}
+
+static lahar_status add_options(struct lahar_query *query, lahar_error *error)
+{
+    const lahar_query_options *options = &query->options;
+    query->context.filter = query->root;
+    if (options->from_ns != INT64_MIN || options->to_ns != INT64_MAX) {
+        const bool is_empty = options->to_ns == INT64_MIN || options->from_ns >= options->to_ns;
+        const struct lahar_test test = {
+            .target = LAHAR_TARGET_TIME,
+            .is_time = true,
+            .time = {is_empty ? INT64_MAX : options->from_ns, is_empty ? INT64_MIN
+                                                              : options->to_ns == INT64_MAX
+                                                                  ? INT64_MAX
+                                                                  : options->to_ns - 1}};
+        LAHAR_TRY(
+            add_test(query, &test, &(struct lahar_query_node){.op = LAHAR_TEST_RANGE}, error));
+    }
+    if (options->stream != LAHAR_ANY_STREAM) {
+        const struct lahar_stream *stream = lahar_schema_stream(query->catalog, options->stream);
+        if (stream == NULL) {
+            return lahar_fail(error, LAHAR_INVALID, "there is no stream %u", options->stream);
+        }
+        const struct lahar_query_node pattern = {.op = LAHAR_TEST_EQUAL,
+                                                 .value = {stream->name, strlen(stream->name)}};
+        const struct lahar_test test = {.target = LAHAR_TARGET_STREAM};
+        LAHAR_TRY(add_test(query, &test, &pattern, error));
+    }
+    return LAHAR_OK;
+}
+
+/* Narrows the prune by what each result must meet. */
+static void prune_by(struct lahar_query_prune *prune, const struct lahar_query_node *node)
+{
+    if (node->kind == LAHAR_NODE_AND) {
+        for (const struct lahar_query_node *child = node->child; child != NULL;
+             child = child->next) {
+            prune_by(prune, child);
+        }
+        return;
+    }
+    if (node->kind != LAHAR_NODE_TEST || node->op == LAHAR_TEST_NOT_EQUAL ||
+        node->op == LAHAR_TEST_PRESENT) {
+        return;
+    }
+    const struct lahar_test *test = node->test;
+    if (test->target == LAHAR_TARGET_TIME && test->is_time) {
+        if (test->time.first_ns > prune->time.first_ns) {
+            prune->time.first_ns = test->time.first_ns;
+        }
+        if (test->time.last_ns < prune->time.last_ns) {
+            prune->time.last_ns = test->time.last_ns;
+        }
+    } else if (test->target == LAHAR_TARGET_ID && test->is_number) {
+        uint64_t first = 0;
+        uint64_t last = 0;
+        if (!lahar_column_ranks(LAHAR_COLUMN_U64, &test->range, &first, &last)) {
+            prune->end_id = 0;
+            return;
+        }
+        prune->first_id = first > prune->first_id ? first : prune->first_id;
+        if (last < prune->end_id) {
+            prune->end_id = last + 1 < prune->end_id ? last + 1 : prune->end_id;
+        }
+    }
+}
+
+/* Whether each result must meet a test of the stream that this one does not. */
+static bool stream_is_excluded(struct lahar_query *query, const struct lahar_query_node *node,
+                               const struct lahar_stream *stream)
+{
+    if (node->kind == LAHAR_NODE_AND) {
+        for (const struct lahar_query_node *child = node->child; child != NULL;
+             child = child->next) {
+            if (stream_is_excluded(query, child, stream)) {
+                return true;
+            }
+        }
+        return false;
+    }
+    return node->kind == LAHAR_NODE_TEST && node->test->target == LAHAR_TARGET_STREAM &&
+           node->op != LAHAR_TEST_NOT_EQUAL && stream != NULL &&
+           !lahar_match_keyword(&query->matcher, node->test, stream->name, strlen(stream->name));
+}
+
+static bool is_pruned(struct lahar_query *query, const struct lahar_segment_info *info)
+{
+    const struct lahar_query_prune *prune = &query->context.prune;
+    return info->event_count == 0 || info->last_id < prune->first_id ||
+           info->first_id >= prune->end_id || info->time_max_ns < prune->time.first_ns ||
+           info->time_min_ns > prune->time.last_ns || prune->time.first_ns > prune->time.last_ns ||
+           stream_is_excluded(query, query->context.filter,
+                              lahar_schema_stream(query->catalog, info->stream));
+}
+
+/* --- units --------------------------------------------------------------------------- */
+
+static void add_segments(struct lahar_query *query)
+{
+    const size_t count = lahar_snapshot_segment_count(query->snapshot);
+    for (size_t i = 0; i < count; i++) {
+        const struct lahar_snapshot_segment *segment = lahar_snapshot_segment(query->snapshot, i);
+        const struct lahar_segment_info *info = lahar_segment_describe(segment->segment);
+        query->shards_total++;
+        if (is_pruned(query, info)) {
+            query->shards_pruned++;
+            continue;
+        }
+        query->context.shards_failed += segment->shard == NULL;
+        query->units[query->unit_count++] =
+            (struct lahar_unit){.segment = segment->segment,
+                                .shard = segment->shard,
+                                .stream = info->stream,
+                                .first_id = info->first_id,
+                                .last_id = info->last_id,
+                                .time_min_ns = info->time_min_ns,
+                                .time_max_ns = info->time_max_ns,
+                                .event_count = (uint32_t)info->event_count};
+    }
+}
+
+static uint64_t batch_end(const struct lahar_resident_batch *batch)
+{
+    return batch->first_id + batch->event_count;
+}
+
+/* Cuts the resident batches into units of a bounded number of rows. With units NULL only
+ * counts them. */
+static uint32_t cut_resident(const struct lahar_query *query, struct lahar_unit *units)
+{
+    const struct lahar_query_prune *prune = &query->context.prune;
+    const size_t count = lahar_snapshot_batch_count(query->snapshot);
+    uint32_t unit_count = 0;
+    struct lahar_unit unit = {.stream = LAHAR_ANY_STREAM};
+    for (size_t i = lahar_snapshot_find_batch(query->snapshot, prune->first_id); i < count; i++) {
+        const struct lahar_resident_batch *batch = lahar_snapshot_batch(query->snapshot, i);
+        if (batch->first_id >= prune->end_id) {
+            break;
+        }
+        if (batch->event_count == 0) {
+            continue;
+        }
+        if (unit.event_count == 0) {
+            unit.first_batch = i;
+            unit.first_id = batch->first_id;
+        }
+        unit.end_batch = i + 1;
+        unit.last_id = batch_end(batch) - 1;
+        unit.event_count += batch->event_count;
+        if (unit.event_count >= RESIDENT_UNIT_EVENTS) {
+            if (units != NULL) {
+                units[unit_count] = unit;
+            }
+            unit_count++;
+            unit.event_count = 0;
+        }
+    }
+    if (unit.event_count != 0) {
+        if (units != NULL) {
+            units[unit_count] = unit;
+        }
+        unit_count++;
+    }
+    return unit_count;
+}
+
+/* Which of two units may hold the earlier results; > 0: b. */
+static int compare_units(lahar_order order, const struct lahar_unit *a, const struct lahar_unit *b)
+{
+    switch (order) {
+    case LAHAR_ORDER_NEWEST:
+        return a->last_id > b->last_id ? -1 : a->last_id < b->last_id;
+    case LAHAR_ORDER_OLDEST:
+        return a->first_id < b->first_id ? -1 : a->first_id > b->first_id;
+    case LAHAR_ORDER_LATEST_TIME:
+        return a->time_max_ns > b->time_max_ns ? -1 : a->time_max_ns < b->time_max_ns;
+    case LAHAR_ORDER_EARLIEST_TIME:
+        return a->time_min_ns < b->time_min_ns ? -1 : a->time_min_ns > b->time_min_ns;
+    }
+    return 0;
+}
+
+static int compare_for_qsort(const void *a, const void *b, void *order)
+{
+    return compare_units(*(const lahar_order *)order, a, b);
+}
+
+static lahar_status build_units(struct lahar_query *query, lahar_error *error)
+{
+    const uint32_t resident_count = cut_resident(query, NULL);
+    const size_t capacity = lahar_snapshot_segment_count(query->snapshot) + resident_count;
+    query->units = lahar_allocate_zeroed(&query->allocator, capacity + 1, sizeof *query->units);
+    query->active = lahar_allocate_zeroed(&query->allocator, capacity + 1, sizeof *query->active);
+    if (query->units == NULL || query->active == NULL) {
+        return no_memory(error);
+    }
+    add_segments(query);
+    struct lahar_unit *resident = query->units + query->unit_count;
+    query->unit_count += cut_resident(query, resident);
+    for (uint32_t i = 0; i < resident_count; i++) {
+        /* Resident times are not known beforehand. */
+        resident[i].time_min_ns = INT64_MIN;
+        resident[i].time_max_ns = INT64_MAX;
+    }
+    qsort_r(query->units, query->unit_count, sizeof *query->units, compare_for_qsort,
+            &query->options.order);
+    return LAHAR_OK;
+}
+
+/* --- opening --------------------------------------------------------------------------- */
+
+/* Everything of a query that its pages must share. */
+static lahar_status hash_query(struct lahar_query *query, lahar_error *error)
+{
+    struct lahar_buffer text;
+    lahar_buffer_init(&text, &query->allocator);
+    lahar_query_print(query->root, &text);
+    lahar_buffer_put_u32(&text, query->options.stream);
+    lahar_buffer_put_u64(&text, (uint64_t)query->options.from_ns);
+    lahar_buffer_put_u64(&text, (uint64_t)query->options.to_ns);
+    lahar_buffer_put_u32(&text, (uint32_t)query->options.order);
+    query->hash = XXH3_64bits(text.data, text.size);
+    const bool has_failed = text.has_failed;
+    lahar_buffer_deinit(&text);
+    return has_failed ? no_memory(error) : LAHAR_OK;
+}
+
+static lahar_status take_options(struct lahar_query *query, const lahar_query_options *options,
+                                 lahar_error *error)
+{
+    lahar_query_options_init(&query->options);
+    if (options != NULL) {
+        if (options->struct_size < sizeof(size_t)) {
+            return lahar_fail(error, LAHAR_INVALID,
+                              "query options must be set up by lahar_query_options_init");
+        }
+        memcpy(&query->options, options,
+               options->struct_size < sizeof query->options ? options->struct_size
+                                                            : sizeof query->options);
+    }
+    if (query->options.order > LAHAR_ORDER_EARLIEST_TIME ||
+        query->options.count > LAHAR_COUNT_ONLY) {
+        return lahar_fail(error, LAHAR_INVALID, "unknown order or count mode");
+    }
+    if (query->options.deadline_ns != LAHAR_WAIT_FOREVER) {
+        const uint64_t now = query->io->ops->monotonic_ns(query->io);
+        query->deadline_ns = query->options.deadline_ns < UINT64_MAX - now
+                                 ? now + query->options.deadline_ns
+                                 : UINT64_MAX;
+    }
+    return LAHAR_OK;
+}
+
+/* The instant that "now" stands for: the end asked for, where there is one. */
+static int64_t instant_of_now(const struct lahar_query *query)
+{
+    return query->options.to_ns != INT64_MAX ? query->options.to_ns
+                                             : query->io->ops->realtime_ns(query->io);
+}
+
+static lahar_status start(struct lahar_query *query, const char *expression, size_t size,
+                          const lahar_query_options *options, lahar_error *error)
+{
+    LAHAR_TRY(take_options(query, options, error));
+    LAHAR_TRY(lahar_query_parse(expression, size, &query->tree, &query->root, error));
+    LAHAR_TRY(hash_query(query, error));
+    LAHAR_TRY(lahar_snapshot_take(query->store, &query->snapshot, error));
+    query->end_id = lahar_snapshot_end(query->snapshot);
+    query->now_ns = instant_of_now(query);
+    if (query->options.resume != NULL) {
+        uint64_t hash = 0;
+        LAHAR_TRY(lahar_query_read_token(query, query->options.resume, &hash, error));
+        if (hash != query->hash) {
+            return lahar_fail(error, LAHAR_INVALID, "the resume token is of another query");
+        }
+        query->options.resume = NULL;
+    }
+    const struct lahar_bind_context bind = {query->catalog, &query->tree, query->now_ns};
+    LAHAR_TRY(lahar_query_bind(query->root, &bind, error));
+    LAHAR_TRY(add_options(query, error));
+    query->context.prune = (struct lahar_query_prune){{INT64_MIN, INT64_MAX}, 0, query->end_id};
+    prune_by(&query->context.prune, query->context.filter);
+    query->context.snapshot = query->snapshot;
+    return build_units(query, error);
+}
+
+lahar_status lahar_query_open(lahar_store *store, const char *expression, size_t expression_size,
+                              const lahar_query_options *options, lahar_query **query_out,
+                              lahar_error *error)
+{
+    const lahar_allocator *allocator = lahar_store_allocator(store);
+    *query_out = NULL;
+    lahar_error_clear(error);
+    struct lahar_query *query = lahar_allocate_zeroed(allocator, 1, sizeof *query);
+    if (query == NULL) {
+        return no_memory(error);
+    }
+    query->store = store;
+    query->allocator = *allocator;
+    query->io = lahar_store_io(store);
+    query->catalog = lahar_store_catalog(store);
+    query->deadline_ns = UINT64_MAX;
+    query->context = (struct lahar_unit_context){
+        .catalog = query->catalog, .allocator = &query->allocator, .matcher = &query->matcher};
+    lahar_arena_init(&query->tree, &query->allocator, 4096);
+    lahar_arena_init(&query->event_arena, &query->allocator, 4096);
+    lahar_arena_init(&query->context.arena, &query->allocator, 4096);
+    lahar_matcher_init(&query->matcher, query->catalog, &query->allocator);
+    lahar_buffer_init(&query->explain, &query->allocator);
+    const lahar_status status = start(query, expression, expression_size, options, error);
+    if (status != LAHAR_OK) {
+        lahar_query_close(query);
+        return status;
+    }
+    *query_out = query;
+    return LAHAR_OK;
+}
+
+void lahar_query_cancel(lahar_query *query)
+{
+    atomic_store_explicit(&query->is_cancelled, true, memory_order_relaxed);
+}
+
+void lahar_query_close(lahar_query *query)
+{
+    if (query == NULL) {
+        return;
+    }
+    const lahar_allocator allocator = query->allocator;
+    for (uint32_t i = 0; i < query->unit_count; i++) {
+        lahar_unit_deinit(&query->units[i], &allocator);
+    }
+    lahar_release(&allocator, query->units);
+    lahar_release(&allocator, query->active);
+    lahar_release(&allocator, query->hits);
+    lahar_snapshot_release(query->snapshot);
+    lahar_buffer_deinit(&query->explain);
+    lahar_matcher_deinit(&query->matcher);
+    lahar_arena_deinit(&query->context.arena);
+    lahar_arena_deinit(&query->event_arena);
+    lahar_arena_deinit(&query->tree);
+    lahar_release(&allocator, query);
+}
+
+/* --- results ----------------------------------------------------------------------------- */
+
+/* Reports each lost file that could have held results, once. */
+static lahar_status report_lost(struct lahar_query *query, lahar_error *error)
+{
+    while (query->next_lost < lahar_snapshot_lost_count(query->snapshot)) {
+        const struct lahar_segment_info *info =
+            lahar_snapshot_lost(query->snapshot, query->next_lost++);
+        if (!is_pruned(query, info)) {
+            query->context.is_partial = true;
+            query->context.shards_failed++;
+            return lahar_fail(
+                error, LAHAR_CORRUPT, "the file of events %llu to %llu cannot be read",
+                (unsigned long long)info->first_id, (unsigned long long)info->last_id);
+        }
+    }
+    return LAHAR_OK;
+}
+
+lahar_status lahar_query_next(lahar_query *query, const lahar_event **event_out, lahar_error *error)
+{
+    *event_out = NULL;
+    lahar_error_clear(error);
+    if (query->options.count == LAHAR_COUNT_ONLY ||
+        (query->options.limit != 0 && query->returned >= query->options.limit)) {
+        return LAHAR_NOT_FOUND;
+    }
+    LAHAR_TRY(lahar_query_check(query, error));
+    LAHAR_TRY(report_lost(query, error));
+    const lahar_status status = is_by_time(query->options.order)
+                                    ? lahar_query_take_hit(query, event_out, error)
+                                    : lahar_query_walk(query, event_out, error);
+    if (status == LAHAR_OK) {
+        query->returned++;
+        query->position =
+            (struct lahar_query_position){true, (*event_out)->time_ns, (*event_out)->id};
+    }
+    return status;
+}
+
+lahar_status lahar_query_result_get(lahar_query *query, lahar_query_result *result_out,
+                                    lahar_error *error)
+{
+    lahar_query_result result = {.struct_size = result_out->struct_size};
+    lahar_error_clear(error);
+    while (report_lost(query, NULL) != LAHAR_OK) {
+    }
+    const lahar_status status = lahar_query_count(query, &result.total, &result.relation, error);
+    result.snapshot_id = query->end_id;
+    result.scanned_events = query->context.scanned_events;
+    result.scanned_bytes = query->context.scanned_bytes;
+    result.shards_total = query->shards_total;
+    result.shards_pruned = query->shards_pruned;
+    result.shards_failed = query->context.shards_failed;
+    result.is_partial = query->context.is_partial;
+    const size_t size = result_out->struct_size;
+    memcpy(result_out, &result, size != 0 && size < sizeof result ? size : sizeof result);
+    return status;
+}
+
+const char *lahar_query_resume_token(lahar_query *query)
+{
+    lahar_query_write_token(query);
+    return query->token;
+}

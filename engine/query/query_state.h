@@ -1,0 +1,105 @@
+/* The state of a running query, shared by the files of this folder. One thread at a time but
+ * for is_cancelled. */
+#ifndef LAHAR_QUERY_QUERY_STATE_H
+#define LAHAR_QUERY_QUERY_STATE_H
+
+#include <stdatomic.h>
+
+#include "engine/query/unit.h"
+#include "lahar/query.h"
+
+enum {
+    LAHAR_RESUME_TOKEN_SIZE = 160
+};
+
+/* Where the results already given end. */
+struct lahar_query_position {
+    bool is_set;
+    int64_t time_ns; /* of orders by time */
+    uint64_t id;
+};
+
+/* One result of an order by time. */
+struct lahar_query_hit {
+    int64_t time_ns;
+    uint64_t id;
+    uint32_t unit;
+    uint32_t document;
+};
+
+struct lahar_query {
+    lahar_store *store;
+    lahar_allocator allocator;
+    struct lahar_io *io;
+    const struct lahar_schema_catalog *catalog;
+    struct lahar_snapshot *snapshot;
+    lahar_query_options options;
+
+    struct lahar_arena tree; /* the query as text and as tree */
+    struct lahar_query_node *root;
+    int64_t now_ns;
+    uint64_t end_id;
+    uint64_t hash;        /* of what must be the same to resume */
+    uint64_t deadline_ns; /* monotonic; UINT64_MAX: none */
+    atomic_bool is_cancelled;
+
+    struct lahar_matcher matcher;
+    struct lahar_unit_context context;
+    struct lahar_unit *units; /* in the order in which they are visited */
+    uint32_t unit_count;
+    uint32_t shards_total;
+    uint32_t shards_pruned;
+    size_t next_lost; /* lost files still to be reported */
+
+    struct lahar_query_position position;
+    uint64_t returned;
+    uint64_t counted; /* sum of the totals of counted units */
+    lahar_event event;
+    struct lahar_arena event_arena;
+
+    /* Orders by id: the units that may hold the next result. */
+    uint32_t next_unit;
+    uint32_t *active;
+    uint32_t active_count;
+
+    /* Orders by time: the results found by the last pass, as a heap while it runs. */
+    struct lahar_query_hit *hits;
+    size_t hit_count;
+    size_t hit_capacity;
+    size_t hit_next;
+    bool is_last_pass;
+    lahar_error damage;         /* met in the last pass, not yet reported */
+    struct lahar_unit *reading; /* the unit whose block is held */
+
+    char token[LAHAR_RESUME_TOKEN_SIZE];
+    struct lahar_buffer explain;
+};
+
+/* LAHAR_CANCELLED or LAHAR_TIMEOUT when the query has to stop. */
+lahar_status lahar_query_check(struct lahar_query *query, lahar_error *error);
+
+/* Whether a result at (time, id) stands behind the position in the query's order. */
+bool lahar_query_is_behind(const struct lahar_query *query, int64_t time_ns, uint64_t id);
+
+/* The next result in an order by id, or by time. */
+lahar_status lahar_query_walk(struct lahar_query *query, const lahar_event **event_out,
+                              lahar_error *error);
+lahar_status lahar_query_take_hit(struct lahar_query *query, const lahar_event **event_out,
+                                  lahar_error *error);
+
+/* Verifies what is open in an open unit and fixes its total. Blocks that cannot be read are
+ * taken out. */
+lahar_status lahar_query_settle(struct lahar_query *query, struct lahar_unit *unit,
+                                lahar_error *error);
+/* Counts all units as the count mode asks. */
+lahar_status lahar_query_count(struct lahar_query *query, uint64_t *total_out,
+                               lahar_relation *relation_out, lahar_error *error);
+/* Whether the total is still worth counting. */
+bool lahar_query_wants_count(const struct lahar_query *query);
+
+/* Writes query->token; reads a token into position, end_id and now_ns. */
+void lahar_query_write_token(struct lahar_query *query);
+lahar_status lahar_query_read_token(struct lahar_query *query, const char *token,
+                                    uint64_t *hash_out, lahar_error *error);
+
+#endif

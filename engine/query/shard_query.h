@@ -1,0 +1,23 @@
+/* A query against the index shard of one event file. */
+#ifndef LAHAR_QUERY_SHARD_QUERY_H
+#define LAHAR_QUERY_SHARD_QUERY_H
+
+#include "engine/query/bounds.h"
+#include "engine/query/match.h"
+#include "engine/segment/segment.h"
+#include "index/shard.h"
+
+struct lahar_shard_query {
+    struct lahar_shard *shard;
+    const struct lahar_segment *segment; /* ordinals of the shard are its rows */
+    const struct lahar_stream *stream;
+    struct lahar_matcher *matcher;
+    const lahar_allocator *allocator;
+};
+
+/* LAHAR_CORRUPT: the shard cannot answer, its file must be scanned. */
+lahar_status lahar_shard_query_run(const struct lahar_shard_query *query,
+                                   const struct lahar_query_node *node,
+                                   struct lahar_bounds *bounds_out, lahar_error *error);
+
+#endif

@@ -1,0 +1,379 @@
+/* Units: which documents of one file, or of one run of batches, match. */
+#include "engine/query/unit.h"
+
+#include "engine/event/row.h"
+#include "io/base/error.h"
+#include "lahar/read.h"
+
+/* --- opening ------------------------------------------------------------------- */
+
+static lahar_status locate_rows(struct lahar_unit *unit, struct lahar_unit_context *context,
+                                lahar_error *error)
+{
+    struct lahar_unit_row *rows =
+        lahar_allocate(context->allocator, unit->event_count * sizeof *rows);
+    if (rows == NULL) {
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for %u rows", unit->event_count);
+    }
+    uint32_t count = 0;
+    for (size_t i = unit->first_batch; i < unit->end_batch; i++) {
+        const struct lahar_resident_batch *batch = lahar_snapshot_batch(context->snapshot, i);
+        size_t offset = 0;
+        for (uint32_t j = 0; j < batch->event_count; j++) {
+            const uint32_t size = lahar_row_size(batch->rows + offset, batch->rows_size - offset);
+            if (size == 0) {
+                lahar_release(context->allocator, rows);
+                return lahar_fail(error, LAHAR_CORRUPT,
+                                  "the resident batch of event %llu is cut short",
+                                  (unsigned long long)batch->first_id);
+            }
+            rows[count++] = (struct lahar_unit_row){batch->rows + offset, (uint32_t)i};
+            offset += size;
+        }
+    }
+    unit->rows = rows;
+    return LAHAR_OK;
+}
+
+static lahar_status fill(struct lahar_docset *set, uint32_t universe,
+                         const lahar_allocator *allocator, lahar_error *error)
+{
+    LAHAR_TRY(lahar_docset_init(set, universe, allocator, error));
+    lahar_docset_fill(set);
+    return LAHAR_OK;
+}
+
+/* Turns bounds, which are used up, into the sets of the unit. */
+static lahar_status take_bounds(struct lahar_unit *unit, struct lahar_bounds *bounds,
+                                const lahar_allocator *allocator, lahar_error *error)
+{
+    if (bounds->shape == LAHAR_BOUNDS_SOME) {
+        unit->may = bounds->may;
+        if (bounds->has_must) {
+            unit->unverified = bounds->must;
+            unit->has_unverified = true;
+            lahar_docset_invert(&unit->unverified);
+            lahar_docset_and(&unit->unverified, &unit->may);
+        } else if (!bounds->is_exact) {
+            const lahar_status status =
+                fill(&unit->unverified, unit->event_count, allocator, error);
+            if (status != LAHAR_OK) {
+                lahar_docset_deinit(&unit->may);
+                return status;
+            }
+            unit->has_unverified = true;
+            lahar_docset_and(&unit->unverified, &unit->may);
+        }
+        return LAHAR_OK;
+    }
+    LAHAR_TRY(lahar_docset_init(&unit->may, unit->event_count, allocator, error));
+    if (bounds->shape == LAHAR_BOUNDS_NONE) {
+        return LAHAR_OK;
+    }
+    lahar_docset_fill(&unit->may);
+    if (bounds->shape == LAHAR_BOUNDS_UNKNOWN) {
+        const lahar_status status = fill(&unit->unverified, unit->event_count, allocator, error);
+        if (status != LAHAR_OK) {
+            lahar_docset_deinit(&unit->may);
+            return status;
+        }
+        unit->has_unverified = true;
+    }
+    return LAHAR_OK;
+}
+
+static lahar_status ask_shard(struct lahar_unit *unit, struct lahar_unit_context *context,
+                              struct lahar_bounds *bounds_out, lahar_error *error)
+{
+    lahar_error reason = {0};
+    const struct lahar_shard_query query = {.shard = unit->shard,
+                                            .segment = unit->segment,
+                                            .stream =
+                                                lahar_schema_stream(context->catalog, unit->stream),
+                                            .matcher = context->matcher,
+                                            .allocator = context->allocator};
+    *bounds_out = (struct lahar_bounds){.shape = LAHAR_BOUNDS_UNKNOWN};
+    if (unit->shard == NULL) {
+        return LAHAR_OK;
+    }
+    if (query.stream == NULL || lahar_shard_document_count(unit->shard) != unit->event_count) {
+        context->shards_failed++;
+        unit->shard = NULL;
+        return LAHAR_OK;
+    }
+    const lahar_status status = lahar_shard_query_run(&query, context->filter, bounds_out, &reason);
+    if (status == LAHAR_CORRUPT || status == LAHAR_IO) {
+        /* The file still has everything. */
+        context->shards_failed++;
+        unit->shard = NULL;
+        *bounds_out = (struct lahar_bounds){.shape = LAHAR_BOUNDS_UNKNOWN};
+        return LAHAR_OK;
+    }
+    if (status != LAHAR_OK && error != NULL) {
+        *error = reason;
+    }
+    return status;
+}
+
+/* Takes out what lies outside the ids asked for, as far as ordinals are known. */
+static void clip(struct lahar_unit *unit, const struct lahar_unit_context *context)
+{
+    const struct lahar_query_prune *prune = &context->prune;
+    if (unit->shard == NULL ||
+        (unit->first_id >= prune->first_id && unit->last_id < prune->end_id)) {
+        return;
+    }
+    const uint32_t begin = lahar_shard_ordinal(unit->shard, prune->first_id);
+    const uint32_t end = lahar_shard_ordinal(unit->shard, prune->end_id);
+    const uint32_t universe = unit->may.universe;
+    struct lahar_docset *sets[] = {&unit->may, unit->has_unverified ? &unit->unverified : NULL};
+    for (size_t i = 0; i < 2 && sets[i] != NULL; i++) {
+        for (uint32_t d = lahar_docset_next(sets[i], 0); d < begin && d < universe;
+             d = lahar_docset_next(sets[i], d + 1)) {
+            sets[i]->words[d / 64] &= ~(UINT64_C(1) << d % 64);
+        }
+        for (uint32_t d = end < universe ? lahar_docset_next(sets[i], end) : universe; d < universe;
+             d = lahar_docset_next(sets[i], d + 1)) {
+            sets[i]->words[d / 64] &= ~(UINT64_C(1) << d % 64);
+        }
+    }
+}
+
+lahar_status lahar_unit_open(struct lahar_unit *unit, struct lahar_unit_context *context,
+                             lahar_error *error)
+{
+    struct lahar_bounds bounds = {.shape = LAHAR_BOUNDS_UNKNOWN};
+    LAHAR_ASSERT(!unit->is_open);
+    unit->has_unverified = false;
+    unit->lost_count = 0;
+    if (unit->segment == NULL && unit->rows == NULL) {
+        LAHAR_TRY(locate_rows(unit, context, error));
+    } else if (unit->segment != NULL) {
+        LAHAR_TRY(ask_shard(unit, context, &bounds, error));
+    }
+    const lahar_status status = take_bounds(unit, &bounds, context->allocator, error);
+    if (status != LAHAR_OK) {
+        return status;
+    }
+    unit->is_open = true;
+    clip(unit, context);
+    return LAHAR_OK;
+}
+
+void lahar_unit_close(struct lahar_unit *unit)
+{
+    if (unit->is_open) {
+        lahar_docset_deinit(&unit->may);
+        if (unit->has_unverified) {
+            lahar_docset_deinit(&unit->unverified);
+        }
+        unit->is_open = false;
+        unit->has_unverified = false;
+    }
+}
+
+void lahar_unit_drop_block(struct lahar_unit *unit)
+{
+    lahar_block_release(unit->block);
+    unit->block = NULL;
+}
+
+void lahar_unit_deinit(struct lahar_unit *unit, const lahar_allocator *allocator)
+{
+    lahar_unit_close(unit);
+    lahar_unit_drop_block(unit);
+    lahar_release(allocator, unit->rows);
+    unit->rows = NULL;
+}
+
+/* --- reading -------------------------------------------------------------------- */
+
+static lahar_status load_block(struct lahar_unit *unit, struct lahar_unit_context *context,
+                               uint32_t document, uint32_t *row_out, lahar_error *error)
+{
+    const uint32_t index = lahar_segment_find_ordinal(unit->segment, document);
+    const struct lahar_block_info *info = lahar_segment_block_info(unit->segment, index);
+    *row_out = document - info->first_ordinal;
+    if (unit->block == NULL || unit->block_index != index) {
+        lahar_unit_drop_block(unit);
+        const lahar_status status = lahar_segment_load(unit->segment, index, &unit->block, error);
+        if (status != LAHAR_OK) {
+            unit->block = NULL;
+            return status;
+        }
+        unit->block_index = index;
+        context->scanned_bytes += info->size;
+    }
+    if (*row_out >= lahar_block_row_count(unit->block)) {
+        return lahar_fail(error, LAHAR_CORRUPT, "the block of events %llu to %llu has %u rows",
+                          (unsigned long long)info->first_id, (unsigned long long)info->last_id,
+                          lahar_block_row_count(unit->block));
+    }
+    return LAHAR_OK;
+}
+
+static uint64_t resident_id(const struct lahar_unit *unit, const struct lahar_unit_context *context,
+                            uint32_t document)
+{
+    const uint32_t index = unit->rows[document].batch;
+    uint32_t first = document;
+    const struct lahar_resident_batch *batch = lahar_snapshot_batch(context->snapshot, index);
+    /* Rows of a batch stand together: its first is at most event_count - 1 back. */
+    uint32_t low = document >= batch->event_count ? document - batch->event_count + 1 : 0;
+    while (low < first) {
+        const uint32_t middle = low + (first - low) / 2;
+        if (unit->rows[middle].batch == index) {
+            first = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return batch->first_id + (document - first);
+}
+
+static int64_t resident_time(const struct lahar_unit *unit,
+                             const struct lahar_unit_context *context, uint32_t document)
+{
+    const int64_t time_ns = (int64_t)lahar_load_u64(unit->rows[document].row + 8);
+    return time_ns != LAHAR_TIME_OF_ARRIVAL
+               ? time_ns
+               : lahar_snapshot_batch(context->snapshot, unit->rows[document].batch)->arrival_ns;
+}
+
+static lahar_status read_resident(struct lahar_unit *unit, const struct lahar_unit_context *context,
+                                  uint32_t document, struct lahar_arena *arena,
+                                  lahar_event *event_out, lahar_error *error)
+{
+    const struct lahar_unit_row *row = &unit->rows[document];
+    LAHAR_TRY(lahar_row_decode(row->row, lahar_load_u32(row->row), arena, event_out, error));
+    event_out->id = resident_id(unit, context, document);
+    event_out->arrival_ns = lahar_snapshot_batch(context->snapshot, row->batch)->arrival_ns;
+    if (event_out->time_ns == LAHAR_TIME_OF_ARRIVAL) {
+        event_out->time_ns = event_out->arrival_ns;
+    }
+    event_out->is_durable = event_out->id < lahar_snapshot_durable(context->snapshot);
+    return LAHAR_OK;
+}
+
+lahar_status lahar_unit_read(struct lahar_unit *unit, struct lahar_unit_context *context,
+                             uint32_t document, struct lahar_arena *arena, lahar_event *event_out,
+                             lahar_error *error)
+{
+    uint32_t row = 0;
+    if (unit->segment == NULL) {
+        return read_resident(unit, context, document, arena, event_out, error);
+    }
+    LAHAR_TRY(load_block(unit, context, document, &row, error));
+    return lahar_block_read(unit->block, row, arena, event_out, error);
+}
+
+lahar_status lahar_unit_id(struct lahar_unit *unit, struct lahar_unit_context *context,
+                           uint32_t document, uint64_t *id_out, lahar_error *error)
+{
+    uint32_t row = 0;
+    if (unit->segment == NULL) {
+        *id_out = resident_id(unit, context, document);
+        return LAHAR_OK;
+    }
+    if (unit->shard != NULL) {
+        *id_out = lahar_shard_id(unit->shard, document);
+        return LAHAR_OK;
+    }
+    LAHAR_TRY(load_block(unit, context, document, &row, error));
+    *id_out = lahar_block_id(unit->block, row);
+    return LAHAR_OK;
+}
+
+lahar_status lahar_unit_time(struct lahar_unit *unit, struct lahar_unit_context *context,
+                             uint32_t document, int64_t *time_out, lahar_error *error)
+{
+    uint32_t row = 0;
+    if (unit->segment == NULL) {
+        *time_out = resident_time(unit, context, document);
+        return LAHAR_OK;
+    }
+    LAHAR_TRY(load_block(unit, context, document, &row, error));
+    *time_out = lahar_block_time(unit->block, row);
+    return LAHAR_OK;
+}
+
+/* --- deciding --------------------------------------------------------------------- */
+
+static void remove_document(struct lahar_docset *set, uint32_t document)
+{
+    set->words[document / 64] &= ~(UINT64_C(1) << document % 64);
+}
+
+/* A resident row whose header alone shows that it cannot match need not be decoded. */
+static bool is_excluded(const struct lahar_unit *unit, const struct lahar_unit_context *context,
+                        uint32_t document)
+{
+    if (unit->segment != NULL) {
+        return false;
+    }
+    const int64_t time_ns = resident_time(unit, context, document);
+    return time_ns < context->prune.time.first_ns || time_ns > context->prune.time.last_ns;
+}
+
+lahar_status lahar_unit_verify(struct lahar_unit *unit, struct lahar_unit_context *context,
+                               uint32_t document, bool *matches_out, lahar_error *error)
+{
+    *matches_out = true;
+    if (!unit->has_unverified || !lahar_docset_has(&unit->unverified, document)) {
+        return LAHAR_OK;
+    }
+    lahar_event event;
+    *matches_out = false;
+    context->scanned_events++;
+    if (!is_excluded(unit, context, document)) {
+        lahar_arena_reset(&context->arena);
+        LAHAR_TRY(lahar_unit_read(unit, context, document, &context->arena, &event, error));
+        if (unit->segment == NULL) {
+            context->scanned_bytes += lahar_load_u32(unit->rows[document].row);
+        }
+        if (event.id >= context->prune.first_id && event.id < context->prune.end_id) {
+            LAHAR_TRY(lahar_match(context->matcher, context->filter, &event, matches_out, error));
+        }
+    }
+    remove_document(&unit->unverified, document);
+    if (!*matches_out) {
+        remove_document(&unit->may, document);
+    }
+    return LAHAR_OK;
+}
+
+void lahar_unit_block_range(const struct lahar_unit *unit, uint32_t document, uint32_t *first_out,
+                            uint32_t *end_out)
+{
+    *first_out = document;
+    *end_out = document + 1;
+    if (unit->segment != NULL) {
+        const struct lahar_block_info *info = lahar_segment_block_info(
+            unit->segment, lahar_segment_find_ordinal(unit->segment, document));
+        *first_out = info->first_ordinal;
+        *end_out = info->first_ordinal + info->row_count;
+    }
+}
+
+void lahar_unit_drop_range(struct lahar_unit *unit, struct lahar_unit_context *context,
+                           uint32_t document)
+{
+    uint32_t first = 0;
+    uint32_t end = 0;
+    lahar_unit_block_range(unit, document, &first, &end);
+    context->is_partial = true;
+    for (uint32_t d = lahar_docset_next(&unit->may, first); d < end && d < unit->may.universe;
+         d = lahar_docset_next(&unit->may, d + 1)) {
+        const bool is_open = unit->has_unverified && lahar_docset_has(&unit->unverified, d);
+        unit->lost_count += !is_open;
+        remove_document(&unit->may, d);
+        if (is_open) {
+            remove_document(&unit->unverified, d);
+        }
+    }
+}
+
+uint64_t lahar_unit_sum(const struct lahar_unit *unit)
+{
+    return lahar_docset_count(&unit->may) + unit->lost_count;
+}

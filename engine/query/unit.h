@@ -1,0 +1,104 @@
+/* One piece of a snapshot that a query works through by itself: an event file with its
+ * shard, or a run of resident batches. Documents are numbered from 0 in order of id.
+ *
+ * Opening asks the shard which documents may match; what it leaves open is decided by
+ * reading the event. A block that cannot be read costs its own events. */
+#ifndef LAHAR_QUERY_UNIT_H
+#define LAHAR_QUERY_UNIT_H
+
+#include "engine/query/shard_query.h"
+#include "engine/store/snapshot.h"
+
+/* What the conditions that every result must meet say about whole units. */
+struct lahar_query_prune {
+    struct lahar_interval time; /* event time */
+    uint64_t first_id;
+    uint64_t end_id; /* exclusive */
+};
+
+/* What the units of one query share. */
+struct lahar_unit_context {
+    const struct lahar_snapshot *snapshot;
+    const struct lahar_schema_catalog *catalog;
+    const lahar_allocator *allocator;
+    const struct lahar_query_node *filter; /* bound */
+    struct lahar_query_prune prune;
+    struct lahar_matcher *matcher;
+    struct lahar_arena arena; /* the event that is being verified */
+    uint64_t scanned_events;
+    uint64_t scanned_bytes;
+    uint32_t shards_failed;
+    bool is_partial;
+};
+
+struct lahar_unit_row {
+    const uint8_t *row;
+    uint32_t batch; /* of the snapshot */
+};
+
+struct lahar_unit {
+    struct lahar_segment *segment; /* NULL: resident */
+    struct lahar_shard *shard;     /* NULL: missing or damaged */
+    uint32_t stream;               /* LAHAR_ANY_STREAM when resident */
+    size_t first_batch;            /* resident: batches [first_batch, end_batch) */
+    size_t end_batch;
+    uint64_t first_id;
+    uint64_t last_id;
+    int64_t time_min_ns;
+    int64_t time_max_ns;
+    uint32_t event_count;
+
+    struct lahar_unit_row *rows; /* resident, once opened; until the query ends */
+    struct lahar_block *block;   /* the block read last */
+    uint32_t block_index;
+
+    bool is_open;
+    bool has_unverified;
+    struct lahar_docset may;        /* documents that match or may */
+    struct lahar_docset unverified; /* those among them to be looked at */
+    uint64_t lost_count;            /* matches in blocks that cannot be read */
+
+    bool is_counted;
+    uint64_t total;
+
+    /* The walk in order of id. */
+    uint32_t cursor; /* the next document to look at, from either end */
+    bool is_done;    /* no document is left */
+    bool has_head;
+    uint32_t head;
+    uint64_t head_id;
+};
+
+lahar_status lahar_unit_open(struct lahar_unit *unit, struct lahar_unit_context *context,
+                             lahar_error *error);
+/* Forgets the sets. The block stays: an event handed out may point into it. */
+void lahar_unit_close(struct lahar_unit *unit);
+void lahar_unit_drop_block(struct lahar_unit *unit);
+void lahar_unit_deinit(struct lahar_unit *unit, const lahar_allocator *allocator);
+
+/* Reads a document; strings point into the block or the journal, arrays into the arena.
+ * LAHAR_CORRUPT: the block cannot be read; lahar_unit_drop_range takes it out. */
+lahar_status lahar_unit_read(struct lahar_unit *unit, struct lahar_unit_context *context,
+                             uint32_t document, struct lahar_arena *arena, lahar_event *event_out,
+                             lahar_error *error);
+/* Id and event time without reading more than is needed. */
+lahar_status lahar_unit_id(struct lahar_unit *unit, struct lahar_unit_context *context,
+                           uint32_t document, uint64_t *id_out, lahar_error *error);
+lahar_status lahar_unit_time(struct lahar_unit *unit, struct lahar_unit_context *context,
+                             uint32_t document, int64_t *time_out, lahar_error *error);
+
+/* Decides a document that is in may. */
+lahar_status lahar_unit_verify(struct lahar_unit *unit, struct lahar_unit_context *context,
+                               uint32_t document, bool *matches_out, lahar_error *error);
+
+/* The documents that share the fate of this one when its block is bad. */
+void lahar_unit_block_range(const struct lahar_unit *unit, uint32_t document, uint32_t *first_out,
+                            uint32_t *end_out);
+/* Takes the block of the document out of the sets: what may have matched is lost. */
+void lahar_unit_drop_range(struct lahar_unit *unit, struct lahar_unit_context *context,
+                           uint32_t document);
+
+/* How many documents of an open unit match, if none is left to be verified. */
+uint64_t lahar_unit_sum(const struct lahar_unit *unit);
+
+#endif

@@ -1,0 +1,211 @@
+/* Results in order of id.
+ *
+ * Files of different streams may overlap in ids, so the walk merges: it keeps the units open
+ * whose ids may come next, each with its next result as head, and takes the best head. A unit is
+ * opened only when its ids come up, so a limit ends the work early. */
+#include "engine/query/query_state.h"
+#include "io/base/error.h"
+
+static bool is_newest_first(const struct lahar_query *query)
+{
+    return query->options.order == LAHAR_ORDER_NEWEST;
+}
+
+static bool comes_before(const struct lahar_query *query, uint64_t a, uint64_t b)
+{
+    return is_newest_first(query) ? a > b : a < b;
+}
+
+/* The next document from the cursor on; false when none is left. */
+static bool next_document(const struct lahar_query *query, const struct lahar_unit *unit,
+                          uint32_t *document_out)
+{
+    if (unit->is_done) {
+        return false;
+    }
+    if (is_newest_first(query)) {
+        *document_out = lahar_docset_previous(&unit->may, unit->cursor);
+        return *document_out != UINT32_MAX;
+    }
+    *document_out = lahar_docset_next(&unit->may, unit->cursor);
+    return *document_out < unit->may.universe;
+}
+
+static void step(const struct lahar_query *query, struct lahar_unit *unit, uint32_t document)
+{
+    if (is_newest_first(query)) {
+        unit->is_done = document == 0;
+        unit->cursor = document == 0 ? 0 : document - 1;
+    } else {
+        unit->is_done = document + 1 >= unit->may.universe;
+        unit->cursor = document + 1;
+    }
+}
+
+/* Finds the head of an open unit. LAHAR_NOT_FOUND: there is none. A failure leaves the unit so
+ * that the next call goes on behind what failed. */
+static lahar_status find_head(struct lahar_query *query, struct lahar_unit *unit,
+                              lahar_error *error)
+{
+    struct lahar_unit_context *context = &query->context;
+    uint32_t document = 0;
+    uint32_t looked_at = 0;
+    while (next_document(query, unit, &document)) {
+        if ((++looked_at & 1023) == 0) {
+            LAHAR_TRY(lahar_query_check(query, error));
+        }
+        uint64_t id = 0;
+        bool matches = false;
+        lahar_status status = lahar_unit_id(unit, context, document, &id, error);
+        if (status == LAHAR_OK && !lahar_query_is_behind(query, 0, id)) {
+            step(query, unit, document);
+            continue;
+        }
+        if (status == LAHAR_OK) {
+            status = lahar_unit_verify(unit, context, document, &matches, error);
+        }
+        if (status == LAHAR_CORRUPT) {
+            lahar_unit_drop_range(unit, context, document);
+            return status;
+        }
+        if (status != LAHAR_OK) {
+            return status;
+        }
+        step(query, unit, document);
+        if (matches) {
+            unit->has_head = true;
+            unit->head = document;
+            unit->head_id = id;
+            return LAHAR_OK;
+        }
+    }
+    return LAHAR_NOT_FOUND;
+}
+
+static void place_cursor(const struct lahar_query *query, struct lahar_unit *unit)
+{
+    const uint32_t count = unit->event_count;
+    unit->is_done = count == 0;
+    unit->cursor = is_newest_first(query) && count != 0 ? count - 1 : 0;
+    if (!query->position.is_set || unit->shard == NULL || count == 0) {
+        return;
+    }
+    const uint64_t id = query->position.id;
+    if (is_newest_first(query)) {
+        const uint32_t beyond = lahar_shard_ordinal(unit->shard, id);
+        unit->is_done = beyond == 0;
+        unit->cursor = beyond == 0 ? 0 : beyond - 1;
+    } else {
+        unit->cursor = id == UINT64_MAX ? count : lahar_shard_ordinal(unit->shard, id + 1);
+        unit->is_done = unit->cursor >= count;
+    }
+}
+
+/* Takes an exhausted unit out, its total fixed while its sets are at hand. */
+static lahar_status retire(struct lahar_query *query, uint32_t index, lahar_error *error)
+{
+    struct lahar_unit *unit = &query->units[query->active[index]];
+    if (lahar_query_wants_count(query)) {
+        LAHAR_TRY(lahar_query_settle(query, unit, error));
+    }
+    lahar_unit_close(unit);
+    lahar_unit_drop_block(unit);
+    query->active[index] = query->active[--query->active_count];
+    return LAHAR_OK;
+}
+
+/* Gives every active unit its head, or retires it. */
+static lahar_status find_heads(struct lahar_query *query, lahar_error *error)
+{
+    uint32_t i = 0;
+    while (i < query->active_count) {
+        struct lahar_unit *unit = &query->units[query->active[i]];
+        if (unit->has_head) {
+            i++;
+            continue;
+        }
+        const lahar_status status = find_head(query, unit, error);
+        if (status == LAHAR_NOT_FOUND) {
+            LAHAR_TRY(retire(query, i, error));
+        } else if (status != LAHAR_OK) {
+            return status;
+        }
+    }
+    return LAHAR_OK;
+}
+
+static struct lahar_unit *best_head(const struct lahar_query *query)
+{
+    struct lahar_unit *best = NULL;
+    for (uint32_t i = 0; i < query->active_count; i++) {
+        struct lahar_unit *unit = &query->units[query->active[i]];
+        if (best == NULL || comes_before(query, unit->head_id, best->head_id)) {
+            best = unit;
+        }
+    }
+    return best;
+}
+
+/* Whether all of a unit lies before the position. */
+static bool is_passed(const struct lahar_query *query, const struct lahar_unit *unit)
+{
+    return !lahar_query_is_behind(query, 0,
+                                  is_newest_first(query) ? unit->first_id : unit->last_id);
+}
+
+/* Opens the next unit if it may hold something before best. */
+static lahar_status activate(struct lahar_query *query, const struct lahar_unit *best,
+                             bool *is_active_out, lahar_error *error)
+{
+    *is_active_out = false;
+    while (query->next_unit < query->unit_count) {
+        struct lahar_unit *unit = &query->units[query->next_unit];
+        if (is_passed(query, unit)) {
+            query->next_unit++;
+            continue;
+        }
+        if (best != NULL && comes_before(query, best->head_id,
+                                         is_newest_first(query) ? unit->last_id : unit->first_id)) {
+            return LAHAR_OK;
+        }
+        if (!unit->is_open) {
+            LAHAR_TRY(lahar_unit_open(unit, &query->context, error));
+        }
+        place_cursor(query, unit);
+        unit->has_head = false;
+        query->active[query->active_count++] = query->next_unit++;
+        *is_active_out = true;
+        return LAHAR_OK;
+    }
+    return LAHAR_OK;
+}
+
+lahar_status lahar_query_walk(struct lahar_query *query, const lahar_event **event_out,
+                              lahar_error *error)
+{
+    struct lahar_unit *best = NULL;
+    bool is_active = true;
+    while (is_active) {
+        LAHAR_TRY(find_heads(query, error));
+        best = best_head(query);
+        LAHAR_TRY(lahar_query_check(query, error));
+        LAHAR_TRY(activate(query, best, &is_active, error));
+    }
+    if (best == NULL) {
+        return LAHAR_NOT_FOUND;
+    }
+    lahar_arena_reset(&query->event_arena);
+    const lahar_status status = lahar_unit_read(best, &query->context, best->head,
+                                                &query->event_arena, &query->event, error);
+    best->has_head = false;
+    if (status == LAHAR_CORRUPT) {
+        lahar_unit_drop_range(best, &query->context, best->head);
+        return status;
+    }
+    if (status != LAHAR_OK) {
+        best->has_head = true;
+        return status;
+    }
+    *event_out = &query->event;
+    return LAHAR_OK;
+}
