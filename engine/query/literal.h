@@ -44,15 +44,15 @@ struct lahar_interval {
 
 /* RFC 3339, a truncated date, "now" with a distance, or '@' with an epoch and its unit. reason_out
  * is set on failure. */
-bool lahar_time_parse(const void *text, size_t size, int64_t now_ns,
+bool lahar_query_time_parse(const void *text, size_t size, int64_t now_ns,
                       struct lahar_interval *interval_out, const char **reason_out);
 
 /* 36 characters, 32 hexadecimal digits, or either in braces. */
-bool lahar_uuid_parse(const void *text, size_t size, lahar_uuid *uuid_out);
+bool lahar_query_uuid_parse(const void *text, size_t size, lahar_uuid *uuid_out);
 enum {
     LAHAR_UUID_TEXT_SIZE = 36
 };
-void lahar_uuid_format(const lahar_uuid *uuid, char text_out[LAHAR_UUID_TEXT_SIZE]);
+void lahar_query_uuid_format(const lahar_uuid *uuid, char text_out[LAHAR_UUID_TEXT_SIZE]);
 
 /* The numbers of a 64-bit type in their order, counted from 0; NaN is none of them. */
 enum lahar_column {
@@ -75,9 +75,9 @@ bool lahar_number_in_range(const struct lahar_test_range *range, struct lahar_nu
 
 /* The numbers of the column that lie in the range, by rank (of a u64: the number itself), and
  * as lahar_number_from_i64 and its like map them; false when there are none. */
-bool lahar_column_ranks(enum lahar_column column, const struct lahar_test_range *range,
+bool lahar_column_span(enum lahar_column column, const struct lahar_test_range *range,
                         uint64_t *first_out, uint64_t *last_out);
-bool lahar_column_range(enum lahar_column column, const struct lahar_test_range *range,
+bool lahar_column_numbers(enum lahar_column column, const struct lahar_test_range *range,
                         uint64_t *low_out, uint64_t *high_out);
 
 #endif

@@ -218,7 +218,7 @@ static bool match_uuid(struct lahar_matcher *matcher, const struct lahar_test *t
     }
     if (node->is_pattern || node->op == LAHAR_TEST_CONTAINS ||
         node->op == LAHAR_TEST_CONTAINS_EXACT) {
-        lahar_uuid_format(uuid, text);
+        lahar_query_uuid_format(uuid, text);
         return node->is_pattern
                    ? lahar_glob(test->folded.data, test->folded.size, text, sizeof text)
                    : contains(matcher, test, text, sizeof text);

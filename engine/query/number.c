@@ -35,8 +35,8 @@ static int compare_wide(wide a, double b)
     if (b < -0x1p63) {
         return 1;
     }
-    const double whole = trunc(b);
-    const wide truncated = (wide)whole;
+    const wide truncated = (wide)b;
+    const double whole = (double)truncated;
     if (a != truncated) {
         return sign(a<truncated, a> truncated);
     }
@@ -345,8 +345,8 @@ static uint64_t first_rank(enum lahar_column column, uint64_t first, uint64_t la
     return first;
 }
 
-bool lahar_column_ranks(enum lahar_column column, const struct lahar_test_range *range,
-                        uint64_t *first_out, uint64_t *last_out)
+bool lahar_column_span(enum lahar_column column, const struct lahar_test_range *range,
+                       uint64_t *first_out, uint64_t *last_out)
 {
     const bool is_float = column == LAHAR_COLUMN_F64;
     const struct lahar_number *low = range->has_low ? &range->low : NULL;
@@ -374,12 +374,12 @@ bool lahar_column_ranks(enum lahar_column column, const struct lahar_test_range 
     return true;
 }
 
-bool lahar_column_range(enum lahar_column column, const struct lahar_test_range *range,
-                        uint64_t *low_out, uint64_t *high_out)
+bool lahar_column_numbers(enum lahar_column column, const struct lahar_test_range *range,
+                          uint64_t *low_out, uint64_t *high_out)
 {
     uint64_t first = 0;
     uint64_t last = 0;
-    if (!lahar_column_ranks(column, range, &first, &last)) {
+    if (!lahar_column_span(column, range, &first, &last)) {
         return false;
     }
     *low_out = map(column, first);

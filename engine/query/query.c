@@ -143,7 +143,7 @@ static void prune_by(struct lahar_query_prune *prune, const struct lahar_query_n
     } else if (test->target == LAHAR_TARGET_ID && test->is_number) {
         uint64_t first = 0;
         uint64_t last = 0;
-        if (!lahar_column_ranks(LAHAR_COLUMN_U64, &test->range, &first, &last)) {
+        if (!lahar_column_span(LAHAR_COLUMN_U64, &test->range, &first, &last)) {
             prune->end_id = 0;
             return;
         }

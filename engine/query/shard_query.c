@@ -339,10 +339,10 @@ static bool numbers_of(const struct lahar_test *test, lahar_type type, uint64_t 
         *low_out = *high_out = lahar_number_from_u64(test->boolean);
         return test->is_bool;
     default:
-        return test->is_number && lahar_column_range(type == LAHAR_I64   ? LAHAR_COLUMN_I64
-                                                     : type == LAHAR_U64 ? LAHAR_COLUMN_U64
-                                                                         : LAHAR_COLUMN_F64,
-                                                     &test->range, low_out, high_out);
+        return test->is_number && lahar_column_numbers(type == LAHAR_I64   ? LAHAR_COLUMN_I64
+                                                       : type == LAHAR_U64 ? LAHAR_COLUMN_U64
+                                                                           : LAHAR_COLUMN_F64,
+                                                       &test->range, low_out, high_out);
     }
 }
 
@@ -549,7 +549,7 @@ static lahar_status id_bounds(shard_query *query, const struct lahar_test *test,
 {
     uint64_t first = 0;
     uint64_t last = 0;
-    if (!test->is_number || !lahar_column_ranks(LAHAR_COLUMN_U64, &test->range, &first, &last)) {
+    if (!test->is_number || !lahar_column_span(LAHAR_COLUMN_U64, &test->range, &first, &last)) {
         return LAHAR_OK;
     }
     const uint32_t end = last == UINT64_MAX ? lahar_shard_document_count(query->shard)

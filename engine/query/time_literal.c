@@ -177,6 +177,22 @@ static bool parse_date(struct scanner *scanner, struct lahar_interval *interval_
     return parse_clock(scanner, start, interval_out, reason_out);
 }
 
+/* Adds a whole number of nanoseconds; beyond 64 bits it only has to stay far away. */
+static bool take_whole_ns(struct lahar_number number, wide *ns)
+{
+    switch (number.kind) {
+    case LAHAR_NUMBER_I64:
+        *ns += number.as.i64;
+        return true;
+    case LAHAR_NUMBER_U64:
+        *ns += number.as.u64;
+        return true;
+    default:
+        *ns += (wide)1 << 65;
+        return number.as.f64 >= 0x1p63;
+    }
+}
+
 /* One or several numbers with units of time ("1h30m"), in ns. */
 static bool parse_duration(const char *text, size_t size, wide *ns_out)
 {
@@ -198,11 +214,10 @@ static bool parse_duration(const char *text, size_t size, wide *ns_out)
         /* A size is the same in both units: not a duration. */
         if (!lahar_number_parse(text + at, end - at, 1, &per_ns) ||
             !lahar_number_parse(text + at, end - at, NS_PER_SECOND, &per_s) ||
-            per_ns.kind != LAHAR_NUMBER_I64 ||
-            (lahar_number_compare(per_ns, per_s) == 0 && per_ns.as.i64 != 0)) {
+            !take_whole_ns(per_ns, ns_out) ||
+            (lahar_number_compare(per_ns, per_s) == 0 && *ns_out != 0)) {
             return false;
         }
-        *ns_out += per_ns.as.i64;
         at = end;
     }
     return size != 0;
@@ -221,8 +236,8 @@ static bool parse_epoch(const char *text, size_t size, struct lahar_interval *in
     return clamp(ns, ns + 1, interval_out, reason_out);
 }
 
-bool lahar_time_parse(const void *text, size_t size, int64_t now_ns,
-                      struct lahar_interval *interval_out, const char **reason_out)
+bool lahar_query_time_parse(const void *text, size_t size, int64_t now_ns,
+                            struct lahar_interval *interval_out, const char **reason_out)
 {
     const char *p = text;
     if (size >= 3 && memcmp(p, "now", 3) == 0) {

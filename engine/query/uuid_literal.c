@@ -17,7 +17,7 @@ static bool is_dash_place(size_t place)
     return place == 8 || place == 13 || place == 18 || place == 23;
 }
 
-bool lahar_uuid_parse(const void *text, size_t size, lahar_uuid *uuid_out)
+bool lahar_query_uuid_parse(const void *text, size_t size, lahar_uuid *uuid_out)
 {
     const char *p = text;
     if (size >= 2 && p[0] == '{' && p[size - 1] == '}') {
@@ -47,7 +47,7 @@ bool lahar_uuid_parse(const void *text, size_t size, lahar_uuid *uuid_out)
     return true;
 }
 
-void lahar_uuid_format(const lahar_uuid *uuid, char text_out[LAHAR_UUID_TEXT_SIZE])
+void lahar_query_uuid_format(const lahar_uuid *uuid, char text_out[LAHAR_UUID_TEXT_SIZE])
 {
     static const char digits[] = "0123456789abcdef";
     size_t nibble = 0;
