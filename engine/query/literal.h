@@ -45,7 +45,7 @@ struct lahar_interval {
 /* RFC 3339, a truncated date, "now" with a distance, or '@' with an epoch and its unit. reason_out
  * is set on failure. */
 bool lahar_query_time_parse(const void *text, size_t size, int64_t now_ns,
-                      struct lahar_interval *interval_out, const char **reason_out);
+                            struct lahar_interval *interval_out, const char **reason_out);
 
 /* 36 characters, 32 hexadecimal digits, or either in braces. */
 bool lahar_query_uuid_parse(const void *text, size_t size, lahar_uuid *uuid_out);
@@ -76,8 +76,8 @@ bool lahar_number_in_range(const struct lahar_test_range *range, struct lahar_nu
 /* The numbers of the column that lie in the range, by rank (of a u64: the number itself), and
  * as lahar_number_from_i64 and its like map them; false when there are none. */
 bool lahar_column_span(enum lahar_column column, const struct lahar_test_range *range,
-                        uint64_t *first_out, uint64_t *last_out);
+                       uint64_t *first_out, uint64_t *last_out);
 bool lahar_column_numbers(enum lahar_column column, const struct lahar_test_range *range,
-                        uint64_t *low_out, uint64_t *high_out);
+                          uint64_t *low_out, uint64_t *high_out);
 
 #endif
