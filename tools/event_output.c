@@ -203,10 +203,14 @@ static bool is_shown(const lahar_value *value)
 
 static void write_values(const struct event_output *output, const lahar_event *event)
 {
-    for (size_t i = 0; i < event->value_count; i++) {
-        const char *name = lahar_field_name(output->store, event->values[i].field);
-        if (is_shown(&event->values[i])) {
-            put_pairs(output, &event->values[i], name == NULL ? "?" : name);
+    /* Declared fields say what happened; maps, which are long, come behind them. */
+    for (int maps = 0; maps < 2; maps++) {
+        for (size_t i = 0; i < event->value_count; i++) {
+            const lahar_value *value = &event->values[i];
+            if (is_shown(value) && (value->type == LAHAR_MAP) == (maps == 1)) {
+                const char *name = lahar_field_name(output->store, value->field);
+                put_pairs(output, value, name == NULL ? "?" : name);
+            }
         }
     }
 }
