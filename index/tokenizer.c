@@ -74,7 +74,8 @@ static bool take_other(struct lahar_tokenizer *tokenizer, size_t start, size_t f
     size_t size = first_size;
     size_t end = start;
     do {
-        lahar_buffer_put(buffer, bytes, lahar_utf8_encode(lahar_fold_character(character), bytes));
+        lahar_buffer_put(buffer, bytes,
+                         lahar_unicode_encode(lahar_fold_character(character), bytes));
         end += size;
         if (char_class == LAHAR_CHAR_IDEOGRAPH || end == tokenizer->size) {
             break;
@@ -155,7 +156,7 @@ void lahar_fold(struct lahar_buffer *out, const void *text, size_t size)
                 out->size++;
                 i++;
             } else {
-                out->size += lahar_utf8_encode(lahar_fold_character(character), to);
+                out->size += lahar_unicode_encode(lahar_fold_character(character), to);
                 i += taken;
             }
         }

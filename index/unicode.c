@@ -69,7 +69,7 @@ size_t lahar_utf8_decode_before(const uint8_t *begin, const uint8_t *end, uint32
     return 0;
 }
 
-size_t lahar_utf8_encode(uint32_t character, uint8_t *p)
+size_t lahar_unicode_encode(uint32_t character, uint8_t *p)
 {
     return (size_t)utf8proc_encode_char((utf8proc_int32_t)character, p);
 }

@@ -27,7 +27,7 @@ size_t lahar_utf8_decode(const uint8_t *p, size_t left, uint32_t *character_out)
  */
 size_t lahar_utf8_decode_before(const uint8_t *begin, const uint8_t *end, uint32_t *character_out);
 /* Writes 1..4 bytes and returns how many. */
-size_t lahar_utf8_encode(uint32_t character, uint8_t *p);
+size_t lahar_unicode_encode(uint32_t character, uint8_t *p);
 
 enum lahar_char_class lahar_char_class_of(uint32_t character);
 
