@@ -129,6 +129,7 @@ struct chain {
 
 static void chain_add(struct chain *chain, struct lahar_query_node *node)
 {
+    LAHAR_ASSERT(node != NULL);
     struct lahar_query_node *first = node->kind == chain->kind ? node->child : node;
     LAHAR_ASSERT(first != NULL);
     if (chain->last == NULL) {
