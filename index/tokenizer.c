@@ -69,18 +69,18 @@ static bool take_other(struct lahar_tokenizer *tokenizer, size_t start, size_t f
                        struct lahar_token *token)
 {
     struct lahar_buffer *buffer = &tokenizer->folded;
-    uint8_t bytes[LAHAR_UTF8_SIZE_MAX];
+    uint8_t bytes[LAHAR_CHARACTER_SIZE_MAX];
     buffer->size = 0;
     size_t size = first_size;
     size_t end = start;
     do {
         lahar_buffer_put(buffer, bytes,
-                         lahar_unicode_encode(lahar_fold_character(character), bytes));
+                         lahar_character_encode(lahar_fold_character(character), bytes));
         end += size;
         if (char_class == LAHAR_CHAR_IDEOGRAPH || end == tokenizer->size) {
             break;
         }
-        size = lahar_utf8_decode(tokenizer->text + end, tokenizer->size - end, &character);
+        size = lahar_character_decode(tokenizer->text + end, tokenizer->size - end, &character);
     } while (size > 1 && lahar_char_class_of(character) == char_class);
     tokenizer->position = end;
     *token = (struct lahar_token){start, end, buffer->data, buffer->size};
@@ -99,7 +99,7 @@ bool lahar_tokenizer_next(struct lahar_tokenizer *tokenizer, struct lahar_token 
         if (byte >= 0x80) {
             uint32_t character = 0;
             const size_t size =
-                lahar_utf8_decode(text + position, tokenizer->size - position, &character);
+                lahar_character_decode(text + position, tokenizer->size - position, &character);
             const enum lahar_char_class char_class =
                 size == 0 ? LAHAR_CHAR_SEPARATOR : lahar_char_class_of(character);
             if (char_class != LAHAR_CHAR_SEPARATOR) {
@@ -132,7 +132,7 @@ void lahar_fold(struct lahar_buffer *out, const void *text, size_t size)
     size_t i = 0;
     while (i < size) {
         /* Folding can lengthen a character; room for the rest is re-checked each round. */
-        if (!lahar_buffer_reserve(out, size - i + LAHAR_UTF8_SIZE_MAX)) {
+        if (!lahar_buffer_reserve(out, size - i + LAHAR_CHARACTER_SIZE_MAX)) {
             return;
         }
         uint8_t *to = out->data + out->size;
@@ -150,13 +150,13 @@ void lahar_fold(struct lahar_buffer *out, const void *text, size_t size)
         out->size += i - begin;
         if (i < size) {
             uint32_t character = 0;
-            const size_t taken = lahar_utf8_decode(p + i, size - i, &character);
+            const size_t taken = lahar_character_decode(p + i, size - i, &character);
             if (taken == 0) {
                 *to = p[i];
                 out->size++;
                 i++;
             } else {
-                out->size += lahar_unicode_encode(lahar_fold_character(character), to);
+                out->size += lahar_character_encode(lahar_fold_character(character), to);
                 i += taken;
             }
         }
@@ -170,7 +170,7 @@ static enum lahar_char_class class_at(const uint8_t *p, const uint8_t *end, size
     if (p == end) {
         return LAHAR_CHAR_SEPARATOR;
     }
-    const size_t size = lahar_utf8_decode(p, (size_t)(end - p), &character);
+    const size_t size = lahar_character_decode(p, (size_t)(end - p), &character);
     if (size == 0) {
         return LAHAR_CHAR_SEPARATOR;
     }
@@ -181,8 +181,8 @@ static enum lahar_char_class class_at(const uint8_t *p, const uint8_t *end, size
 static enum lahar_char_class class_before(const uint8_t *begin, const uint8_t *p)
 {
     uint32_t character = 0;
-    return lahar_utf8_decode_before(begin, p, &character) == 0 ? LAHAR_CHAR_SEPARATOR
-                                                               : lahar_char_class_of(character);
+    return lahar_character_before(begin, p, &character) == 0 ? LAHAR_CHAR_SEPARATOR
+                                                             : lahar_char_class_of(character);
 }
 
 /* Whether a token may end between two neighbours of these classes, of which inner belongs

@@ -22,7 +22,7 @@ static bool is_continuation(uint8_t byte)
     return (byte & 0xc0) == 0x80;
 }
 
-size_t lahar_utf8_decode(const uint8_t *p, size_t left, uint32_t *character_out)
+size_t lahar_character_decode(const uint8_t *p, size_t left, uint32_t *character_out)
 {
     const uint8_t lead = p[0];
     if (lead < 0x80) {
@@ -59,17 +59,18 @@ size_t lahar_utf8_decode(const uint8_t *p, size_t left, uint32_t *character_out)
     return 4;
 }
 
-size_t lahar_utf8_decode_before(const uint8_t *begin, const uint8_t *end, uint32_t *character_out)
+size_t lahar_character_before(const uint8_t *begin, const uint8_t *end, uint32_t *character_out)
 {
-    for (size_t size = 1; size <= LAHAR_UTF8_SIZE_MAX && size <= (size_t)(end - begin); size++) {
+    for (size_t size = 1; size <= LAHAR_CHARACTER_SIZE_MAX && size <= (size_t)(end - begin);
+         size++) {
         if (!is_continuation(end[-(ptrdiff_t)size])) {
-            return lahar_utf8_decode(end - size, size, character_out) == size ? size : 0;
+            return lahar_character_decode(end - size, size, character_out) == size ? size : 0;
         }
     }
     return 0;
 }
 
-size_t lahar_unicode_encode(uint32_t character, uint8_t *p)
+size_t lahar_character_encode(uint32_t character, uint8_t *p)
 {
     return (size_t)utf8proc_encode_char((utf8proc_int32_t)character, p);
 }

@@ -14,7 +14,7 @@ enum lahar_char_class {
 };
 
 enum {
-    LAHAR_UTF8_SIZE_MAX = 4
+    LAHAR_CHARACTER_SIZE_MAX = 4
 };
 
 /* The folded byte of an ASCII letter, digit or '_'; 0 for every other byte. */
@@ -22,12 +22,12 @@ extern const uint8_t lahar_ascii_word[256];
 
 /* Decodes the character at p, of which left >= 1 bytes may be read. Returns its size, or 0
  * when the bytes are not well-formed UTF-8 (overlong, surrogate, cut, stray). */
-size_t lahar_utf8_decode(const uint8_t *p, size_t left, uint32_t *character_out);
+size_t lahar_character_decode(const uint8_t *p, size_t left, uint32_t *character_out);
 /* The well-formed character that ends before end; 0 when there is none. begin bounds the look back.
  */
-size_t lahar_utf8_decode_before(const uint8_t *begin, const uint8_t *end, uint32_t *character_out);
+size_t lahar_character_before(const uint8_t *begin, const uint8_t *end, uint32_t *character_out);
 /* Writes 1..4 bytes and returns how many. */
-size_t lahar_unicode_encode(uint32_t character, uint8_t *p);
+size_t lahar_character_encode(uint32_t character, uint8_t *p);
 
 enum lahar_char_class lahar_char_class_of(uint32_t character);
 
