@@ -1,0 +1,478 @@
+/* Random events and queries. The generator is seeded, so a failure repeats. */
+#include "random_store.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SECOND     INT64_C(1000000000)
+#define BASE_TIME  (INT64_C(1420502400) * SECOND) /* 2015-01-06 */
+#define TEXT_BYTES 4096
+
+uint64_t random_next(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static uint32_t pick(uint64_t *state, uint32_t count)
+{
+    return (uint32_t)(random_next(state) >> 33) % count;
+}
+
+static const char *const words[] = {
+    "error",
+    "Timeout",
+    "connection",
+    "10.0.0.7",
+    "user_1",
+    "caf\xc3\xa9",
+    "STRASSE",
+    "\xe6\x97\xa5\xe6\x9c\xac",
+    "x",
+    "\xf0\x9f\x94\xa5",
+    "77ms",
+    "disk",
+    "full",
+    "retry",
+    "\xd0\x9f\xd1\x80",
+    "e\xcc\x81t",
+    "\xff\xfe",
+    "\x1b[31mred\x1b[0m",
+};
+static const char *const joints[] = {" ", " ", " ", ", ", ": ", "-", "/", "", "="};
+static const char *const hosts[] = {"web-01", "WEB-01", "web-02", "db.example", "", "Web"};
+static const char *const levels[] = {"ERROR", "error", "Warn", "INFO", "DEBUG"};
+static const char *const keys[] = {"status", "mime.type", "tenant", "my key"};
+static const char *const attribute_values[] = {
+    "200", "404", "00123", "", "text/plain", "9007199254740993", "-1.5", "Text here"};
+static const char *const types[] = {"SEND", "RECEIVE", "DROP", "FORK"};
+
+#define COUNT_OF(array) ((uint32_t)(sizeof(array) / sizeof((array)[0])))
+
+static lahar_bytes bytes_of(const char *text)
+{
+    return (lahar_bytes){text, strlen(text)};
+}
+
+static void create_stream(lahar_store *store, const lahar_stream_spec *spec, uint32_t *stream)
+{
+    lahar_error error = {0};
+    const lahar_status status = lahar_stream_create(store, spec, stream, &error);
+    cr_assert(status == LAHAR_OK || status == LAHAR_EXISTS, "%s", error.message);
+}
+
+void random_store_open(struct random_store *random, const char *directory, uint64_t seed)
+{
+    static const lahar_field_spec fields[] = {
+        {"host", LAHAR_KEYWORD, false}, {"count", LAHAR_I64, false},
+        {"ratio", LAHAR_F64, false},    {"ok", LAHAR_BOOL, false},
+        {"when", LAHAR_TIME, false},    {"tags", LAHAR_LIST_KEYWORD, false},
+        {"blob", LAHAR_BYTES, false},   {"big", LAHAR_U64, false},
+        {"note", LAHAR_TEXT, true},     {"labels", LAHAR_MAP, false},
+    };
+    /* Half of the stores have no field that is kept out of the index. */
+    const bool has_note = seed % 2 == 0;
+    lahar_options options;
+    lahar_error error = {0};
+    lahar_options_init(&options);
+    options.backend = LAHAR_BACKEND_PWRITE;
+    options.memory_limit_bytes = 64 << 20;
+    cr_assert_eq(lahar_store_open(directory, &options, LAHAR_WAIT_FOREVER, &random->store, &error),
+                 LAHAR_OK, "%s", error.message);
+    random->state = seed * 0x9e3779b97f4a7c15 + 1;
+    create_stream(random->store,
+                  &(lahar_stream_spec){.struct_size = sizeof(lahar_stream_spec),
+                                       .name = "log",
+                                       .schema = LAHAR_SCHEMA_LOG,
+                                       .fields = fields,
+                                       .field_count = has_note ? 10 : 8},
+                  &random->log);
+    create_stream(random->store,
+                  &(lahar_stream_spec){.struct_size = sizeof(lahar_stream_spec),
+                                       .name = "provenance",
+                                       .schema = LAHAR_SCHEMA_PROVENANCE},
+                  &random->provenance);
+}
+
+void random_store_close(struct random_store *random)
+{
+    lahar_error error = {0};
+    cr_assert_eq(lahar_store_close(random->store, LAHAR_WAIT_FOREVER, &error), LAHAR_OK, "%s",
+                 error.message);
+}
+
+/* --- events --------------------------------------------------------------------- */
+
+/* The memory an event's values point to. */
+struct scratch {
+    lahar_value values[24];
+    size_t count;
+    char text[3][TEXT_BYTES];
+    size_t text_count;
+    lahar_pair pairs[3][6];
+    size_t map_count;
+    lahar_bytes items[4];
+    lahar_uuid uuids[2][3];
+    size_t uuid_list_count;
+};
+
+static lahar_value *add(struct scratch *scratch, lahar_store *store, const char *name,
+                        lahar_type type)
+{
+    uint32_t field = 0;
+    if (lahar_field_id(store, name, &field, NULL) != LAHAR_OK) {
+        return NULL;
+    }
+    lahar_value *value = &scratch->values[scratch->count++];
+    *value = (lahar_value){.field = field, .type = type};
+    return value;
+}
+
+static lahar_bytes random_text(struct scratch *scratch, uint64_t *state)
+{
+    char *text = scratch->text[scratch->text_count++];
+    size_t size = 0;
+    const uint32_t count = pick(state, 40) == 0 ? 120 : pick(state, 7);
+    for (uint32_t i = 0; i < count; i++) {
+        size += (size_t)snprintf(text + size, TEXT_BYTES - size, "%s%s",
+                                 words[pick(state, COUNT_OF(words))],
+                                 joints[pick(state, COUNT_OF(joints))]);
+    }
+    return (lahar_bytes){text, size};
+}
+
+static void add_map(struct scratch *scratch, struct random_store *random, const char *name)
+{
+    uint64_t *state = &random->state;
+    lahar_value *value = add(scratch, random->store, name, LAHAR_MAP);
+    if (value == NULL) {
+        return;
+    }
+    lahar_pair *pairs = scratch->pairs[scratch->map_count++];
+    const uint32_t count = pick(state, 6);
+    for (uint32_t i = 0; i < count; i++) {
+        pairs[i] = (lahar_pair){bytes_of(keys[pick(state, COUNT_OF(keys))]),
+                                bytes_of(attribute_values[pick(state, COUNT_OF(attribute_values))]),
+                                pick(state, 8) == 0};
+    }
+    value->as.map.items = pairs;
+    value->as.map.count = count;
+}
+
+static lahar_uuid random_uuid(uint64_t *state)
+{
+    return (lahar_uuid){{0x8f, 0x3a, (uint8_t)pick(state, 24)}};
+}
+
+static void add_uuids(struct scratch *scratch, struct random_store *random, const char *name)
+{
+    lahar_value *value = add(scratch, random->store, name, LAHAR_LIST_UUID);
+    lahar_uuid *items = scratch->uuids[scratch->uuid_list_count++];
+    const uint32_t count = pick(&random->state, 4);
+    for (uint32_t i = 0; i < count; i++) {
+        items[i] = random_uuid(&random->state);
+    }
+    value->as.uuids.items = items;
+    value->as.uuids.count = count;
+}
+
+static void fill_log(struct scratch *scratch, struct random_store *random)
+{
+    static const double ratios[] = {0.0, -0.0, 1.5, -2.25, 1e300};
+    uint64_t *state = &random->state;
+    lahar_store *store = random->store;
+    lahar_value *value = NULL;
+    if (pick(state, 10) != 0) {
+        value = add(scratch, store, "message", LAHAR_TEXT);
+        value->as.bytes = random_text(scratch, state);
+    }
+    if (pick(state, 4) != 0) {
+        value = add(scratch, store, "level", LAHAR_KEYWORD);
+        value->as.bytes = bytes_of(levels[pick(state, COUNT_OF(levels))]);
+        value->is_null = pick(state, 12) == 0;
+    }
+    if (pick(state, 3) != 0) {
+        value = add(scratch, store, "host", LAHAR_KEYWORD);
+        value->as.bytes = pick(state, 30) == 0 ? random_text(scratch, state)
+                                               : bytes_of(hosts[pick(state, COUNT_OF(hosts))]);
+    }
+    if (pick(state, 3) != 0) {
+        value = add(scratch, store, "count", LAHAR_I64);
+        value->as.i64 = pick(state, 9) == 0 ? INT64_MIN : (int64_t)pick(state, 20) - 10;
+        value = add(scratch, store, "ratio", LAHAR_F64);
+        value->as.f64 = pick(state, 8) == 0 ? (double)NAN : ratios[pick(state, COUNT_OF(ratios))];
+        value = add(scratch, store, "ok", LAHAR_BOOL);
+        value->as.boolean = pick(state, 2) == 0;
+        value = add(scratch, store, "when", LAHAR_TIME);
+        value->as.time_ns = BASE_TIME + pick(state, 40) * 3600 * SECOND;
+        value = add(scratch, store, "big", LAHAR_U64);
+        value->as.u64 = pick(state, 3) == 0 ? UINT64_MAX - pick(state, 2) : pick(state, 10);
+        value = add(scratch, store, "blob", LAHAR_BYTES);
+        value->as.bytes = bytes_of(words[pick(state, COUNT_OF(words))]);
+    }
+    if (pick(state, 3) == 0) {
+        value = add(scratch, store, "tags", LAHAR_LIST_KEYWORD);
+        const uint32_t count = pick(state, 4);
+        for (uint32_t i = 0; i < count; i++) {
+            scratch->items[i] = bytes_of(words[pick(state, COUNT_OF(words))]);
+        }
+        value->as.keywords.items = scratch->items;
+        value->as.keywords.count = count;
+    }
+    if (pick(state, 6) == 0) {
+        value = add(scratch, store, "note", LAHAR_TEXT);
+        if (value != NULL) {
+            value->as.bytes = random_text(scratch, state);
+        }
+        add_map(scratch, random, "labels");
+    }
+    add_map(scratch, random, "attributes");
+}
+
+static void fill_provenance(struct scratch *scratch, struct random_store *random)
+{
+    uint64_t *state = &random->state;
+    lahar_value *value = add(scratch, random->store, "type", LAHAR_KEYWORD);
+    value->as.bytes = bytes_of(types[pick(state, COUNT_OF(types))]);
+    value = add(scratch, random->store, "uuid", LAHAR_UUID);
+    value->as.uuid = random_uuid(state);
+    value = add(scratch, random->store, "size", LAHAR_U64);
+    value->as.u64 = pick(state, 2000);
+    value = add(scratch, random->store, "details", LAHAR_TEXT);
+    value->as.bytes = random_text(scratch, state);
+    if (pick(state, 3) == 0) {
+        add_uuids(scratch, random, "parents");
+        add_uuids(scratch, random, "children");
+    }
+    add_map(scratch, random, "attributes");
+    if (pick(state, 3) == 0) {
+        add_map(scratch, random, "previous_attributes");
+    }
+}
+
+void random_store_append(struct random_store *random, uint32_t count)
+{
+    lahar_batch *batch = NULL;
+    lahar_error error = {0};
+    cr_assert_eq(lahar_batch_create(random->store, &batch, &error), LAHAR_OK);
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        static struct scratch scratch;
+        scratch.count = scratch.text_count = scratch.map_count = scratch.uuid_list_count = 0;
+        const bool is_log = pick(&random->state, 3) != 0;
+        if (is_log) {
+            fill_log(&scratch, random);
+        } else {
+            fill_provenance(&scratch, random);
+        }
+        /* Mostly rising, with stragglers, repeated times and times of arrival. */
+        const int64_t time_ns = pick(&random->state, 20) == 0
+                                    ? LAHAR_TIME_OF_ARRIVAL
+                                    : BASE_TIME + (int64_t)(i / 4) * 60 * SECOND -
+                                          (int64_t)pick(&random->state, 3) * 600 * SECOND;
+        const lahar_event event = {.stream = is_log ? random->log : random->provenance,
+                                   .time_ns = time_ns,
+                                   .values = scratch.values,
+                                   .value_count = scratch.count};
+        cr_assert_eq(lahar_batch_add(batch, &event, &error), LAHAR_OK, "%s", error.message);
+        if (left == 0) {
+            cr_assert_eq(lahar_batch_commit(batch, NULL, NULL, &error), LAHAR_OK, "%s",
+                         error.message);
+            left = pick(&random->state, 20);
+        } else {
+            left--;
+        }
+    }
+    cr_assert_eq(lahar_batch_commit(batch, NULL, NULL, &error), LAHAR_OK, "%s", error.message);
+    lahar_batch_destroy(batch);
+}
+
+/* --- queries ---------------------------------------------------------------------- */
+
+static void put(struct lahar_buffer *out, const char *text)
+{
+    lahar_buffer_put(out, text, strlen(text));
+}
+
+/* In quotation marks; bytes that need it escaped. */
+static void put_quoted(struct lahar_buffer *out, const char *text, size_t size)
+{
+    put(out, "\"");
+    for (size_t i = 0; i < size; i++) {
+        char escaped[8];
+        const uint8_t c = (uint8_t)text[i];
+        if (c < 0x20 || c == '"' || c == '\\' || c >= 0x80) {
+            (void)snprintf(escaped, sizeof escaped, "\\x%02x", c);
+            put(out, escaped);
+        } else {
+            lahar_buffer_put_u8(out, c);
+        }
+    }
+    put(out, "\"");
+}
+
+/* One or two words, or a piece of that. */
+static void put_words(struct lahar_buffer *out, uint64_t *state, bool is_piece)
+{
+    char text[128];
+    size_t size = (size_t)snprintf(text, sizeof text, "%s", words[pick(state, COUNT_OF(words))]);
+    if (pick(state, 2) == 0) {
+        size += (size_t)snprintf(text + size, sizeof text - size, "%s%s",
+                                 joints[pick(state, COUNT_OF(joints))],
+                                 words[pick(state, COUNT_OF(words))]);
+    }
+    size_t start = 0;
+    if (is_piece && size > 2) {
+        start = pick(state, (uint32_t)size - 1);
+        size = start + 1 + pick(state, (uint32_t)(size - start));
+        size = size > strlen(text) ? strlen(text) : size;
+    }
+    put_quoted(out, text + start, size - start);
+}
+
+static void put_field_and_operator(struct lahar_buffer *out, uint64_t *state)
+{
+    static const char *const fields[] = {
+        "message",     "host", "tags",  "attr.status", "status", "details",     "note",
+        "attr.tenant", "type", "level", "blob",        "labels", "prev.status", "_raw_record"};
+    static const char *const operators[] = {":", ":", ":", "=", "!="};
+    put(out, fields[pick(state, COUNT_OF(fields))]);
+    put(out, operators[pick(state, COUNT_OF(operators))]);
+}
+
+static void put_leaf(struct lahar_buffer *out, uint64_t *state)
+{
+    static const char *const fixed[] = {
+        "level:ERROR",
+        "level=error",
+        "level!=ERROR",
+        "level:*",
+        "level:(warn info)",
+        "host:web-*",
+        "host=web-*",
+        "host:*01",
+        "host=\"\"",
+        "host:*",
+        "host:w?b-01",
+        "count>0",
+        "count<=-3",
+        "count:[-5..5)",
+        "count!=3",
+        "count:-9223372036854775808",
+        "count:*",
+        "ratio>0",
+        "ratio:0",
+        "ratio!=1.5",
+        "ratio<=1.5",
+        "ok:true",
+        "ok!=true",
+        "when:2015-01-06",
+        "when>2015-01-06",
+        "when<2015-01-06T12:00",
+        "big>18446744073709551614",
+        "big<5",
+        "big:18446744073709551615",
+        "tags:error",
+        "tags:*",
+        "tags~dis",
+        "tags!=disk",
+        "type:(SEND DROP)",
+        "type:*E*",
+        "size>1KiB",
+        "size:[100..200]",
+        "uuid:8f3a0300-0000-0000-0000-000000000000",
+        "uuid=8F3A0700000000000000000000000000",
+        "uuid:8f3a0*",
+        "uuid:*",
+        "parents:*",
+        "children:8f3a0100-0000-0000-0000-000000000000",
+        "attr.status:200",
+        "status=404",
+        "status>=200",
+        "attr.status<1000",
+        "attr.tenant:*",
+        "attr.mime.type=\"\"",
+        "\"my key\":\"text HERE\"",
+        "prev.status:200",
+        "prev.tenant:*",
+        "attr.status:4*",
+        "stream:log",
+        "stream:PROV*",
+        "stream!=log",
+        "id>50",
+        "id:[20..80)",
+        "id!=7",
+        "time:2015-01-06",
+        "time>=2015-01-06T03:00",
+        "time<2015-01-06T01:00:00Z",
+        "arrival>2020-01-01",
+        "last:1h",
+        "*",
+        "message:*",
+        "message:err*",
+        "message:*n",
+        "message:d?sk",
+        "~on",
+        "~=ON",
+        "200",
+        "web",
+        "tex*",
+        "labels.status:200",
+        "labels.tenant:*",
+        "labels:*",
+        "attributes:*",
+        "message:10.0.*",
+        "message=\"\"",
+        "message~\"\"",
+        "absent:x",
+        "absent:*",
+        "host:[1..5]",
+        "details:*",
+        "blob:*",
+        "NOT message:\"error: disk\"",
+        "message~\"31m\"",
+        "message~3",
+        "_offset:*",
+    };
+    const uint32_t choice = pick(state, 10);
+    if (choice < 5) {
+        put(out, fixed[pick(state, COUNT_OF(fixed))]);
+    } else if (choice < 7) {
+        put_field_and_operator(out, state);
+        put_words(out, state, false);
+    } else if (choice < 8) {
+        put(out, pick(state, 2) == 0 ? "message~" : "details~=");
+        put_words(out, state, true);
+    } else {
+        put_words(out, state, false);
+    }
+}
+
+void random_query(struct lahar_buffer *out, uint64_t *state, int depth)
+{
+    const uint32_t choice = pick(state, 10);
+    if (depth == 0 || choice < 4) {
+        put_leaf(out, state);
+        put(out, " ");
+        return;
+    }
+    if (choice < 6) {
+        put(out, "NOT (");
+        random_query(out, state, depth - 1);
+        put(out, ")");
+        return;
+    }
+    static const char *const operators[] = {" AND ", " OR "};
+    const char *operator_ = operators[pick(state, 2)];
+    const uint32_t count = 2 + pick(state, 2);
+    put(out, "(");
+    for (uint32_t i = 0; i < count; i++) {
+        put(out, i == 0 ? "" : operator_);
+        random_query(out, state, depth - 1);
+    }
+    put(out, ")");
+}

@@ -1,0 +1,452 @@
+/* Queries through the public interface against the plain evaluation of every event: random
+ * events in files, in memory and in both, in every order, by pages, after reopening. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/query/match.h"
+#include "engine/store/snapshot.h"
+#include "io/base/error.h"
+#include "lahar/query.h"
+#include "lahar/read.h"
+#include "random_store.h"
+#include "scratch.h"
+
+struct found {
+    uint64_t id;
+    int64_t time_ns;
+};
+
+struct founds {
+    struct found *items;
+    size_t count;
+};
+
+/* --- the oracle ----------------------------------------------------------------- */
+
+/* Every event of the store below end_id that the query matches, in order of id. */
+static struct founds evaluate(lahar_store *store, const char *text, size_t size, uint64_t end_id)
+{
+    const struct lahar_schema_catalog *catalog = lahar_store_catalog(store);
+    struct founds founds = {calloc(20000, sizeof(struct found)), 0};
+    struct lahar_arena arena;
+    struct lahar_query_node *root = NULL;
+    struct lahar_matcher matcher;
+    lahar_cursor *cursor = NULL;
+    const lahar_event *event = NULL;
+    lahar_error error = {0};
+    lahar_scan_options options;
+    lahar_arena_init(&arena, &lahar_allocator_libc, 0);
+    lahar_matcher_init(&matcher, catalog, &lahar_allocator_libc);
+    lahar_scan_options_init(&options);
+    options.to_id = end_id;
+    cr_assert_eq(lahar_query_parse(text, size, &arena, &root, &error), LAHAR_OK);
+    struct lahar_io *io = lahar_store_io(store);
+    const struct lahar_bind_context context = {catalog, &arena, io->ops->realtime_ns(io)};
+    cr_assert_eq(lahar_query_bind(root, &context, &error), LAHAR_OK);
+    cr_assert_eq(lahar_scan(store, &options, &cursor, &error), LAHAR_OK);
+    lahar_status status = LAHAR_OK;
+    while ((status = lahar_cursor_next(cursor, &event, &error)) == LAHAR_OK) {
+        bool matches = false;
+        cr_assert_eq(lahar_match(&matcher, root, event, &matches, &error), LAHAR_OK);
+        if (matches) {
+            founds.items[founds.count++] = (struct found){event->id, event->time_ns};
+        }
+    }
+    cr_assert_eq(status, LAHAR_NOT_FOUND, "%s", error.message);
+    lahar_cursor_close(cursor);
+    lahar_matcher_deinit(&matcher);
+    lahar_arena_deinit(&arena);
+    return founds;
+}
+
+static int by_id_down(const void *a, const void *b)
+{
+    const uint64_t x = ((const struct found *)a)->id;
+    const uint64_t y = ((const struct found *)b)->id;
+    return (x < y) - (x > y);
+}
+
+static int by_id_up(const void *a, const void *b)
+{
+    return -by_id_down(a, b);
+}
+
+static int by_time_up(const void *a, const void *b)
+{
+    const int64_t x = ((const struct found *)a)->time_ns;
+    const int64_t y = ((const struct found *)b)->time_ns;
+    return x != y ? (x > y) - (x < y) : by_id_up(a, b);
+}
+
+static int by_time_down(const void *a, const void *b)
+{
+    return -by_time_up(a, b);
+}
+
+static void sort(struct founds *founds, lahar_order order)
+{
+    static int (*const compare[])(const void *, const void *) = {by_id_down, by_id_up, by_time_down,
+                                                                 by_time_up};
+    qsort(founds->items, founds->count, sizeof *founds->items, compare[order]);
+}
+
+/* --- running ---------------------------------------------------------------------- */
+
+static void read_all(lahar_query *query, struct founds *founds, const char *text)
+{
+    const lahar_event *event = NULL;
+    lahar_error error = {0};
+    lahar_status status = LAHAR_OK;
+    while ((status = lahar_query_next(query, &event, &error)) == LAHAR_OK) {
+        cr_assert_lt(founds->count, 20000);
+        founds->items[founds->count++] = (struct found){event->id, event->time_ns};
+    }
+    cr_assert_eq(status, LAHAR_NOT_FOUND, "%s: %s", text, error.message);
+}
+
+static void expect_same(const struct founds *got, const struct founds *expected, size_t limit,
+                        const char *text, const char *what)
+{
+    const size_t count = limit != 0 && limit < expected->count ? limit : expected->count;
+    cr_assert_eq(got->count, count, "%s: %s: %zu events, not %zu", text, what, got->count, count);
+    for (size_t i = 0; i < count; i++) {
+        cr_assert_eq(got->items[i].id, expected->items[i].id, "%s: %s: event %zu is %llu, not %llu",
+                     text, what, i, (unsigned long long)got->items[i].id,
+                     (unsigned long long)expected->items[i].id);
+    }
+}
+
+static lahar_query_result result_of(lahar_query *query, const char *text)
+{
+    lahar_query_result result = {.struct_size = sizeof result};
+    lahar_error error = {0};
+    cr_assert_eq(lahar_query_result_get(query, &result, &error), LAHAR_OK, "%s: %s", text,
+                 error.message);
+    cr_assert_not(result.is_partial);
+    cr_assert_eq(result.shards_failed, 0, "%s: %u shards failed", text, result.shards_failed);
+    return result;
+}
+
+static lahar_query *open_query(lahar_store *store, const char *text,
+                               const lahar_query_options *options)
+{
+    lahar_query *query = NULL;
+    lahar_error error = {0};
+    cr_assert_eq(lahar_query_open(store, text, strlen(text), options, &query, &error), LAHAR_OK,
+                 "%s: %s", text, error.message);
+    return query;
+}
+
+/* One query in one order: with and without limit, counted in every mode, and by pages. */
+static void check_order(lahar_store *store, const char *text, struct founds *expected,
+                        lahar_order order, uint64_t *state)
+{
+    struct founds got = {calloc(20000, sizeof(struct found)), 0};
+    lahar_query_options options;
+    lahar_query_options_init(&options);
+    options.order = order;
+    sort(expected, order);
+
+    lahar_query *query = open_query(store, text, &options);
+    read_all(query, &got, text);
+    expect_same(&got, expected, 0, text, "all");
+    lahar_query_result result = result_of(query, text);
+    cr_assert_eq(result.total, expected->count, "%s: total %llu", text,
+                 (unsigned long long)result.total);
+    cr_assert_eq(result.relation, LAHAR_RELATION_EXACT);
+    lahar_query_close(query);
+
+    got.count = 0;
+    options.limit = 1 + random_next(state) % 20;
+    query = open_query(store, text, &options);
+    read_all(query, &got, text);
+    expect_same(&got, expected, options.limit, text, "limited");
+    cr_assert_eq(result_of(query, text).total, expected->count, "%s: limited total", text);
+    lahar_query_close(query);
+
+    got.count = 0;
+    options.limit = 1 + random_next(state) % (expected->count / 5 + 5);
+    options.count = LAHAR_COUNT_NONE;
+    char token[200] = "";
+    for (;;) {
+        const size_t before = got.count;
+        options.resume = token[0] == '\0' ? NULL : token;
+        query = open_query(store, text, &options);
+        read_all(query, &got, text);
+        (void)snprintf(token, sizeof token, "%s", lahar_query_resume_token(query));
+        lahar_query_close(query);
+        if (got.count == before) {
+            break;
+        }
+    }
+    expect_same(&got, expected, 0, text, "paged");
+    free(got.items);
+}
+
+static void check_counts(lahar_store *store, const char *text, const struct founds *expected)
+{
+    const lahar_event *event = NULL;
+    lahar_query_options options;
+    lahar_query_options_init(&options);
+    options.count = LAHAR_COUNT_ONLY;
+    lahar_query *query = open_query(store, text, &options);
+    cr_assert_eq(lahar_query_next(query, &event, NULL), LAHAR_NOT_FOUND);
+    cr_assert_eq(result_of(query, text).total, expected->count, "%s: counted only", text);
+    cr_assert_eq(result_of(query, text).total, expected->count);
+    lahar_query_close(query);
+
+    options.count = LAHAR_COUNT_AT_LEAST;
+    options.count_limit = expected->count / 2;
+    options.limit = 1;
+    query = open_query(store, text, &options);
+    const lahar_query_result result = result_of(query, text);
+    cr_assert_geq(result.total, options.count_limit);
+    cr_assert_leq(result.total, expected->count);
+    cr_assert(result.relation == LAHAR_RELATION_AT_LEAST || result.total == expected->count);
+    lahar_query_close(query);
+}
+
+static void check_queries(struct random_store *random, int count)
+{
+    struct lahar_buffer text;
+    lahar_buffer_init(&text, &lahar_allocator_libc);
+    for (int i = 0; i < count; i++) {
+        lahar_buffer_clear(&text);
+        random_query(&text, &random->state, i % 4);
+        lahar_buffer_put_u8(&text, '\0');
+        const char *expression = (const char *)text.data;
+        struct founds expected = evaluate(random->store, expression, text.size - 1, 0);
+        check_order(random->store, expression, &expected, (lahar_order)(i % 4), &random->state);
+        check_counts(random->store, expression, &expected);
+        free(expected.items);
+    }
+    lahar_buffer_deinit(&text);
+}
+
+static void roll(struct random_store *random)
+{
+    lahar_error error = {0};
+    cr_assert_eq(lahar_rollover(random->store, LAHAR_WAIT_FOREVER, &error), LAHAR_OK, "%s",
+                 error.message);
+}
+
+/* --- tests ------------------------------------------------------------------------- */
+
+Test(query, answers_as_plain_evaluation_does_in_memory)
+{
+    char directory[SCRATCH_PATH_SIZE];
+    struct random_store random;
+    scratch_create(directory);
+    random_store_open(&random, directory, 1);
+    random_store_append(&random, 500);
+    check_queries(&random, 200);
+    random_store_close(&random);
+    scratch_remove(directory);
+}
+
+Test(query, answers_as_plain_evaluation_does_in_files)
+{
+    for (uint64_t seed = 2; seed < 4; seed++) {
+        char directory[SCRATCH_PATH_SIZE];
+        struct random_store random;
+        scratch_create(directory);
+        random_store_open(&random, directory, seed);
+        for (int i = 0; i < 4; i++) {
+            random_store_append(&random, 150);
+            roll(&random);
+        }
+        check_queries(&random, 250);
+        random_store_close(&random);
+        scratch_remove(directory);
+    }
+}
+
+Test(query, answers_as_plain_evaluation_does_in_files_and_memory_and_after_reopening)
+{
+    char directory[SCRATCH_PATH_SIZE];
+    struct random_store random;
+    scratch_create(directory);
+    random_store_open(&random, directory, 5);
+    random_store_append(&random, 300);
+    roll(&random);
+    random_store_append(&random, 250);
+    check_queries(&random, 100);
+    random_store_close(&random);
+    random_store_open(&random, directory, 7);
+    check_queries(&random, 50);
+    random_store_append(&random, 100);
+    check_queries(&random, 100);
+    random_store_close(&random);
+    scratch_remove(directory);
+}
+
+Test(query, keeps_its_pages_while_events_are_appended_and_rolled)
+{
+    char directory[SCRATCH_PATH_SIZE];
+    static const char text[] = "level:error OR stream:provenance";
+    struct random_store random;
+    scratch_create(directory);
+    random_store_open(&random, directory, 9);
+    random_store_append(&random, 400);
+    for (int order = 0; order < 4; order++) {
+        struct founds got = {calloc(20000, sizeof(struct found)), 0};
+        lahar_query_options options;
+        char token[200] = "";
+        uint64_t end_id = 0;
+        lahar_query_options_init(&options);
+        options.order = (lahar_order)order;
+        options.limit = 37;
+        for (int page = 0;; page++) {
+            const size_t before = got.count;
+            options.resume = page == 0 ? NULL : token;
+            lahar_query *query = open_query(random.store, text, &options);
+            read_all(query, &got, text);
+            const lahar_query_result result = result_of(query, text);
+            end_id = page == 0 ? result.snapshot_id : end_id;
+            cr_assert_eq(result.snapshot_id, end_id);
+            (void)snprintf(token, sizeof token, "%s", lahar_query_resume_token(query));
+            lahar_query_close(query);
+            if (got.count == before) {
+                break;
+            }
+            random_store_append(&random, 20);
+            if (page % 3 == 1) {
+                roll(&random);
+            }
+        }
+        struct founds expected = evaluate(random.store, text, sizeof text - 1, end_id);
+        sort(&expected, options.order);
+        expect_same(&got, &expected, 0, text, "pages");
+        free(expected.items);
+        free(got.items);
+    }
+    random_store_close(&random);
+    scratch_remove(directory);
+}
+
+Test(query, narrows_by_its_options)
+{
+    char directory[SCRATCH_PATH_SIZE];
+    struct random_store random;
+    scratch_create(directory);
+    random_store_open(&random, directory, 11);
+    random_store_append(&random, 300);
+    roll(&random);
+    random_store_append(&random, 100);
+    static const char same[] =
+        "stream=provenance time:[2015-01-06T00:30:00Z..2015-01-06T01:00:00Z) type:SEND";
+    struct founds expected = evaluate(random.store, same, sizeof same - 1, 0);
+    struct founds got = {calloc(20000, sizeof(struct found)), 0};
+    lahar_query_options options;
+    lahar_query_options_init(&options);
+    options.stream = random.provenance;
+    options.from_ns = INT64_C(1420504200) * 1000000000;
+    options.to_ns = INT64_C(1420506000) * 1000000000;
+    lahar_query *query = open_query(random.store, "type:SEND", &options);
+    read_all(query, &got, same);
+    sort(&expected, LAHAR_ORDER_NEWEST);
+    cr_assert_gt(expected.count, 0);
+    expect_same(&got, &expected, 0, same, "options");
+    cr_assert_eq(result_of(query, same).total, expected.count);
+    cr_expect_eq(result_of(query, same).shards_pruned, 1);
+    lahar_query_close(query);
+    /* Nothing lies in an empty interval. */
+    options.to_ns = options.from_ns;
+    query = open_query(random.store, "*", &options);
+    cr_expect_eq(result_of(query, "*").total, 0);
+    lahar_query_close(query);
+    free(got.items);
+    free(expected.items);
+    random_store_close(&random);
+    scratch_remove(directory);
+}
+
+Test(query, refuses_tokens_of_other_queries_and_damaged_ones)
+{
+    char directory[SCRATCH_PATH_SIZE];
+    char token[200];
+    struct random_store random;
+    lahar_query_options options;
+    lahar_query *query = NULL;
+    lahar_error error = {0};
+    scratch_create(directory);
+    random_store_open(&random, directory, 13);
+    random_store_append(&random, 20);
+    lahar_query_options_init(&options);
+    query = open_query(random.store, "level:*", &options);
+    (void)snprintf(token, sizeof token, "%s", lahar_query_resume_token(query));
+    lahar_query_close(query);
+    options.resume = token;
+    cr_expect_eq(lahar_query_open(random.store, "host:*", 6, &options, &query, &error),
+                 LAHAR_INVALID);
+    cr_expect_null(query);
+    options.order = LAHAR_ORDER_OLDEST;
+    cr_expect_eq(lahar_query_open(random.store, "level:*", 7, &options, &query, &error),
+                 LAHAR_INVALID);
+    options.order = LAHAR_ORDER_NEWEST;
+    options.resume = "1.zz";
+    cr_expect_eq(lahar_query_open(random.store, "level:*", 7, &options, &query, &error),
+                 LAHAR_INVALID);
+    options.resume = "";
+    cr_expect_eq(lahar_query_open(random.store, "level:*", 7, &options, &query, &error),
+                 LAHAR_INVALID);
+    random_store_close(&random);
+    scratch_remove(directory);
+}
+
+Test(query, reports_errors_with_their_place_and_stops_when_told)
+{
+    char directory[SCRATCH_PATH_SIZE];
+    struct random_store random;
+    lahar_query_options options;
+    lahar_query *query = NULL;
+    const lahar_event *event = NULL;
+    lahar_error error = {0};
+    scratch_create(directory);
+    random_store_open(&random, directory, 15);
+    random_store_append(&random, 20);
+    cr_expect_eq(lahar_query_open(random.store, "a (b", 4, NULL, &query, &error), LAHAR_INVALID);
+    cr_expect_eq(error.offset, 2);
+    cr_expect_eq(lahar_query_open(random.store, "big>x", 5, NULL, &query, &error), LAHAR_INVALID);
+    cr_expect_eq(error.offset, 4);
+    lahar_query_options_init(&options);
+    options.stream = 99;
+    cr_expect_eq(lahar_query_open(random.store, "*", 1, &options, &query, &error), LAHAR_INVALID);
+    query = open_query(random.store, "*", NULL);
+    cr_expect_eq(lahar_query_next(query, &event, &error), LAHAR_OK);
+    lahar_query_cancel(query);
+    cr_expect_eq(lahar_query_next(query, &event, &error), LAHAR_CANCELLED);
+    lahar_query_close(query);
+    lahar_query_options_init(&options);
+    options.deadline_ns = 1;
+    query = open_query(random.store, "*", &options);
+    cr_expect_eq(lahar_query_next(query, &event, &error), LAHAR_TIMEOUT);
+    lahar_query_close(query);
+    lahar_query_close(NULL);
+    random_store_close(&random);
+    scratch_remove(directory);
+}
+
+Test(query, explains_how_it_answers)
+{
+    char directory[SCRATCH_PATH_SIZE];
+    struct random_store random;
+    scratch_create(directory);
+    random_store_open(&random, directory, 17);
+    random_store_append(&random, 50);
+    roll(&random);
+    random_store_append(&random, 10);
+    lahar_query *query =
+        open_query(random.store, "message:error host~web uuid:8f3a* stream:log", NULL);
+    const char *text = lahar_query_explain(query);
+    cr_expect_not_null(
+        strstr(text, "query: message:error AND host~web AND uuid:8f3a* AND stream:log\n"));
+    cr_expect_not_null(strstr(text, "  message:error: index (token)\n"));
+    cr_expect_not_null(strstr(text, "  host~web: index (values compared one by one)\n"));
+    cr_expect_not_null(strstr(text, "shards: 2, 1 pruned, 0 failed\n"));
+    cr_expect_not_null(strstr(text, "resident events: 10,"));
+    lahar_query_close(query);
+    random_store_close(&random);
+    scratch_remove(directory);
+}
