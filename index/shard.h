@@ -18,6 +18,10 @@ enum {
     LAHAR_SHARD_DOCUMENTS_MAX = 1 << 28
 };
 
+/* Bytes inside an escape sequence belong to no token. A text that holds one has this term
+ * besides its tokens, so that a search for a substring knows where tokens do not tell all. */
+#define LAHAR_SHARD_ESCAPE_TERM "\x1b"
+
 /* How a field is indexed. Stored: values are pinned. */
 enum lahar_field_class {
     LAHAR_CLASS_KEYWORD = 1, /* whole values: folded form is the key, exact form kept */

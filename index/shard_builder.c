@@ -338,6 +338,15 @@ static bool add_token_term(struct lahar_shard_builder *builder, uint32_t field,
     return lahar_term_table_add(&builder->terms, field, &key, term_out);
 }
 
+/* Whether the text gets LAHAR_SHARD_ESCAPE_TERM besides its tokens. */
+static bool has_escape(const void *text, size_t size)
+{
+    return size != 0 && memchr(text, LAHAR_SHARD_ESCAPE_TERM[0], size) != NULL;
+}
+
+static const struct lahar_token escape_token = {.term = (const uint8_t *)LAHAR_SHARD_ESCAPE_TERM,
+                                                .term_size = 1};
+
 lahar_status lahar_shard_builder_keyword(struct lahar_shard_builder *builder, uint32_t field,
                                          const void *value, size_t size, lahar_error *error)
 {
@@ -362,6 +371,11 @@ lahar_status lahar_shard_builder_text(struct lahar_shard_builder *builder, uint3
         if (!add_token_term(builder, field, &token, &term) || !post_term(builder, term)) {
             return no_memory(builder, error);
         }
+    }
+    uint32_t mark = 0;
+    if (has_escape(text, size) &&
+        (!add_token_term(builder, field, &escape_token, &mark) || !post_term(builder, mark))) {
+        return no_memory(builder, error);
     }
     if (builder->tokenizer.folded.has_failed || !note_presence(builder, f)) {
         return no_memory(builder, error);
@@ -431,6 +445,11 @@ static bool add_token_list(struct lahar_shard_builder *builder, uint32_t field, 
         if (!add_token_term(builder, field, &token, &term) || !push_token(builder, term)) {
             return false;
         }
+    }
+    uint32_t mark = 0;
+    if (has_escape(text, size) &&
+        (!add_token_term(builder, field, &escape_token, &mark) || !push_token(builder, mark))) {
+        return false;
     }
     builder->token_lists[list] = (uint32_t)(builder->token_list_count - list - 1);
     *list_out = (uint32_t)list;

@@ -97,7 +97,8 @@ static bool accept_term(void *context, const uint8_t *term, size_t size, bool is
     case PLACE_VALUE_TEXT:
         return lahar_match_text(filter->matcher, filter->test, term, size);
     case PLACE_TOKEN:
-        return lahar_match_token(filter->test, term, size);
+        return !(size == 1 && *term == LAHAR_SHARD_ESCAPE_TERM[0]) &&
+               lahar_match_token(filter->test, term, size);
     case PLACE_PREFIX:
         return size >= piece.size && memcmp(term, piece.data, piece.size) == 0;
     case PLACE_SUFFIX:
@@ -250,8 +251,8 @@ static lahar_status substring_bounds(shard_query *query, uint32_t field,
         }
     }
     loosen(bounds_out);
-    static const char escape[] = "\x1b";
-    status = token_bounds(query, field, (lahar_bytes){escape, 1}, &next, error);
+    static const char escape[] = LAHAR_SHARD_ESCAPE_TERM;
+    status = token_bounds(query, field, (lahar_bytes){escape, sizeof escape - 1}, &next, error);
     if (status == LAHAR_OK) {
         loosen(&next);
         status = lahar_bounds_or(bounds_out, &next, error);

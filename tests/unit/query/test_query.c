@@ -240,7 +240,7 @@ Test(query, answers_as_plain_evaluation_does_in_memory)
     scratch_create(directory);
     random_store_open(&random, directory, 1);
     random_store_append(&random, 500);
-    check_queries(&random, 200);
+    check_queries(&random, 120);
     random_store_close(&random);
     scratch_remove(directory);
 }
@@ -256,7 +256,7 @@ Test(query, answers_as_plain_evaluation_does_in_files)
             random_store_append(&random, 150);
             roll(&random);
         }
-        check_queries(&random, 250);
+        check_queries(&random, 150);
         random_store_close(&random);
         scratch_remove(directory);
     }
