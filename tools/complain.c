@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -77,13 +78,19 @@ enum exit_status complain_of_usage(const char *verb, const char *what)
 
 enum exit_status finish_output(enum exit_status status)
 {
+    static bool is_said;
+    const int write_errno = errno; /* of the write that ferror() is about, if any */
     errno = 0;
-    if (fflush(stdout) == 0 && ferror(stdout) == 0) {
+    if (status == EXIT_STATUS_PIPE || (fflush(stdout) == 0 && ferror(stdout) == 0)) {
         return status;
     }
-    if (errno == EPIPE) {
+    const int why = errno == 0 ? write_errno : errno;
+    if (why == EPIPE) {
         return EXIT_STATUS_PIPE;
     }
-    complain("standard output: %s", errno == 0 ? "could not be written" : strerror(errno));
+    if (!is_said) {
+        complain("standard output: %s", why == 0 ? "could not be written" : strerror(why));
+        is_said = true;
+    }
     return EXIT_STATUS_IO;
 }

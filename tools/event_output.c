@@ -201,15 +201,25 @@ static bool is_shown(const lahar_value *value)
     return value->field != LAHAR_FIELD_FRAMING && value->field != LAHAR_FIELD_SHAPE;
 }
 
+/* Declared fields say what happened; maps, which are long, come behind them, and
+ * what ingest noted about the source comes last. */
+static int display_rank(const lahar_value *value, const char *name)
+{
+    if (name[0] == '_') {
+        return 2;
+    }
+    return value->type == LAHAR_MAP ? 1 : 0;
+}
+
 static void write_values(const struct event_output *output, const lahar_event *event)
 {
-    /* Declared fields say what happened; maps, which are long, come behind them. */
-    for (int maps = 0; maps < 2; maps++) {
+    for (int rank = 0; rank <= 2; rank++) {
         for (size_t i = 0; i < event->value_count; i++) {
             const lahar_value *value = &event->values[i];
-            if (is_shown(value) && (value->type == LAHAR_MAP) == (maps == 1)) {
-                const char *name = lahar_field_name(output->store, value->field);
-                put_pairs(output, value, name == NULL ? "?" : name);
+            const char *known = lahar_field_name(output->store, value->field);
+            const char *name = known == NULL ? "?" : known;
+            if (is_shown(value) && display_rank(value, name) == rank) {
+                put_pairs(output, value, name);
             }
         }
     }

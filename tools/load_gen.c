@@ -12,15 +12,15 @@
 #include "tools/load_event.h"
 
 static const char USAGE[] =
-    "usage: lahar-load gen --workload W1|W2 -n N [--seed S] [--from I] [--format NAME]\n\n"
+    "usage: lahar-load gen --workload W1|W2 -n N [OPTION]...\n\n"
     "Writes N events of a workload to standard output.\n\n"
     "  --workload NAME  W1: provenance as JSONEachRow; W2: log lines\n"
     "  -n, --count N    how many events\n"
     "  --seed S         another seed, another workload; default 42\n"
     "  --from I         begin with event I; default 0\n"
     "  --format NAME    JSONEachRow, or LineAsString for W2; default as above\n\n"
-    "  lahar-load gen --workload W1 -n 100000 |\n"
-    "      lahar ingest STORE --stream provenance --format JSONEachRow --time-field time -\n";
+    "  lahar-load gen --workload W1 -n 100000 | lahar ingest STORE \\\n"
+    "      --stream provenance --format JSONEachRow --time-field time -\n";
 
 enum {
     OPTION_WORKLOAD = OPTION_FIRST,

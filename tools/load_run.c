@@ -26,7 +26,7 @@
 static const char USAGE[] =
     "usage: lahar-load run --workload W1|W2 -n N STORE [OPTION]...\n\n"
     "Appends N events of a workload to STORE, which it creates, and reports rates,\n"
-    "latencies of commits, and sizes. Producers do not wait for a clock (closed loop).\n\n"
+    "latencies of commits, and sizes. Producers wait for no clock (closed loop).\n\n"
     "  --workload NAME    W1 into the stream provenance, W2 into the stream log\n"
     "  -n, --count N      how many events\n"
     "  --seed S           default 42\n"

@@ -14,8 +14,8 @@ static const char USAGE[] =
     "  --stream NAME   only this stream\n"
     "  --format jsonl  one JSON document an event (default): what came as JSON keeps\n"
     "                  its values exactly\n"
-    "  --format raw    the records: lines byte for byte, JSON and CSV value-exact, and\n"
-    "                  byte for byte where they were taken with --keep-raw\n\n"
+    "  --format raw    the records: lines byte for byte, JSON and CSV value for\n"
+    "                  value, byte for byte where taken with --keep-raw\n\n"
     "exit status: 0 done, 1 nothing found, 2 usage, 3 I/O, 4 damage cost some events\n";
 
 enum {

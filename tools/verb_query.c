@@ -27,8 +27,8 @@ static const char USAGE[] =
     "  --cursor TEXT   go on behind an earlier answer; all else as it was then\n"
     "  --explain       show how the query is answered instead of answering it\n"
     "  --json          one JSON object an event, then total and cursor\n\n"
-    "exit status: 0 found (with --count only, always), 1 nothing found, 2 usage, 3 I/O,\n"
-    "4 damage may have hidden events, 5 busy\n";
+    "exit status: 0 found (with --count only, always), 1 nothing found, 2 usage,\n"
+    "3 I/O, 4 damage may have hidden events, 5 busy\n";
 
 enum {
     OPTION_STREAM = OPTION_FIRST,

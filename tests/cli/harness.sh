@@ -73,7 +73,7 @@ expect_json()
     python3 - "$1" <<'E2' || fail "expected of the JSON: $1"
 import json, sys
 lines = [json.loads(line) for line in open("out", encoding="utf-8")]
-sys.exit(0 if eval(sys.argv[1]) else 1)
+sys.exit(0 if eval("(" + sys.argv[1] + ")") else 1)
 E2
 }
 

@@ -191,4 +191,17 @@ case_a_closed_pipe_ends_quietly()
     expect_out_lines 1
 }
 
+case_a_full_standard_output_is_said_once()
+{
+    [ -c /dev/full ] || skip "there is no /dev/full"
+    "$LAHAR_LOAD" gen --workload W2 -n 2000 >w2.log
+    ok "$LAHAR" ingest store w2.log
+    ran="query >/dev/full"
+    "$LAHAR" query store -n 0 >/dev/full 2>err
+    status=$?
+    expect_status 3
+    expect_err_has "standard output: No space left"
+    [ "$(wc -l <err)" = 1 ] || fail "expected one message"
+}
+
 run_cases
