@@ -37,28 +37,44 @@ static lahar_status refuse(struct lahar_document *document, const struct lahar_f
     return LAHAR_INVALID;
 }
 
-static struct lahar_buffer *shape_of(struct lahar_document *document)
+/* Room for the whole shape is made before the walk: see shape_size_max. */
+static inline void put_mark(struct lahar_document *document, uint8_t mark)
 {
-    return &document->record->shape;
+    struct lahar_buffer *shape = &document->record->shape;
+    shape->data[shape->size++] = mark;
+}
+
+static inline void put_text(struct lahar_document *document, const uint8_t *text, size_t size)
+{
+    struct lahar_buffer *shape = &document->record->shape;
+    memcpy(shape->data + shape->size, text, size);
+    shape->size += size;
 }
 
 static void put_field(struct lahar_document *document, uint8_t mark, uint32_t field)
 {
-    lahar_buffer_put_u8(shape_of(document), mark);
-    lahar_buffer_put_varint(shape_of(document), field);
+    struct lahar_buffer *shape = &document->record->shape;
+    put_mark(document, mark);
+    shape->size = (size_t)(lahar_put_varint(shape->data + shape->size, field) - shape->data);
+}
+
+/* A token leaves its own text at most once, with its quotes, and at most an '=', an
+ * '&' or '@' with a field, and a mark with a digit; a container also its end. */
+static size_t shape_size_max(const struct lahar_json_parser *parser)
+{
+    return parser->position + parser->token_count * 16 + 16;
 }
 
 static void put_literal(struct lahar_document *document, const struct lahar_json_token *token)
 {
-    struct lahar_buffer *shape = shape_of(document);
     const bool is_string = token->kind == LAHAR_JSON_STRING;
-    lahar_buffer_put_u8(shape, '=');
+    put_mark(document, '=');
     if (is_string) {
-        lahar_buffer_put_u8(shape, '"');
+        put_mark(document, '"');
     }
-    lahar_buffer_put(shape, document->text + token->offset, token->size);
+    put_text(document, document->text + token->offset, token->size);
     if (is_string) {
-        lahar_buffer_put_u8(shape, '"');
+        put_mark(document, '"');
     }
 }
 
@@ -71,7 +87,6 @@ static uint8_t plain_mark(const struct lahar_json_token *token)
 static bool put_time_style(struct lahar_document *document, const struct lahar_json_token *token,
                            lahar_bytes text, int64_t time_ns)
 {
-    struct lahar_buffer *shape = shape_of(document);
     if (token->kind == LAHAR_JSON_STRING) {
         char again[LAHAR_TIME_TEXT_SIZE_MAX];
         const size_t fraction = text.size > 21 ? text.size - 21 : 0;
@@ -79,8 +94,8 @@ static bool put_time_style(struct lahar_document *document, const struct lahar_j
             memcmp(text.data, again, text.size) != 0) {
             return false;
         }
-        lahar_buffer_put_u8(shape, 't');
-        lahar_buffer_put_u8(shape, (uint8_t)('0' + fraction));
+        put_mark(document, 't');
+        put_mark(document, (uint8_t)('0' + fraction));
         return true;
     }
     int64_t unit = 1000000000;
@@ -91,8 +106,8 @@ static bool put_time_style(struct lahar_document *document, const struct lahar_j
         lahar_value_put_text(&again, &number);
         if (time_ns % unit == 0 && again.size == text.size &&
             memcmp(storage, text.data, text.size) == 0) {
-            lahar_buffer_put_u8(shape, 'e');
-            lahar_buffer_put_u8(shape, (uint8_t)('0' + digit));
+            put_mark(document, 'e');
+            put_mark(document, (uint8_t)('0' + digit));
             return true;
         }
     }
@@ -108,7 +123,7 @@ static lahar_status put_declared(struct lahar_document *document,
     struct lahar_record *record = document->record;
     if (token->kind == LAHAR_JSON_NULL) {
         put_field(document, '@', entry->field);
-        lahar_buffer_put_u8(&record->shape, 'n');
+        put_mark(document, 'n');
         return lahar_record_put_null(record, entry) ? LAHAR_OK : LAHAR_NO_MEMORY;
     }
     const enum lahar_record_put result = lahar_record_put_text(record, entry, text);
@@ -127,7 +142,7 @@ static lahar_status put_declared(struct lahar_document *document,
     if (is_lossy || is_time || result == LAHAR_PUT_INEXACT) {
         put_literal(document, token);
     } else {
-        lahar_buffer_put_u8(&record->shape, plain_mark(token));
+        put_mark(document, plain_mark(token));
     }
     return LAHAR_OK;
 }
@@ -139,13 +154,13 @@ static lahar_status put_pair(struct lahar_document *document, const struct lahar
     const bool is_null = token->kind == LAHAR_JSON_NULL;
     lahar_pair pair = {.key = place->name, .is_null = is_null};
     if (is_null) {
-        lahar_buffer_put_u8(&record->shape, 'n');
+        put_mark(document, 'n');
     } else {
         pair.value = text;
         if (is_lossy) {
             put_literal(document, token);
         } else {
-            lahar_buffer_put_u8(&record->shape, plain_mark(token));
+            put_mark(document, plain_mark(token));
         }
     }
     return lahar_record_add_pair(record, place->map_index, pair) ? LAHAR_OK : LAHAR_NO_MEMORY;
@@ -215,7 +230,7 @@ static lahar_status put_item(struct lahar_document *document, const struct lahar
     if (is_lossy || !is_canonical) {
         put_literal(document, token);
     } else {
-        lahar_buffer_put_u8(shape_of(document), plain_mark(token));
+        put_mark(document, plain_mark(token));
     }
     return LAHAR_OK;
 }
@@ -234,14 +249,14 @@ static lahar_status put_list(struct lahar_document *document, uint32_t array,
         return LAHAR_NO_MEMORY;
     }
     size_t count = 0;
-    lahar_buffer_put_u8(&record->shape, '[');
+    put_mark(document, '[');
     for (uint32_t i = array + 1; i < end; i = document->tokens[i].end) {
         const lahar_status status = put_item(document, &document->tokens[i], entry, items, count++);
         if (status != LAHAR_OK) {
             return status;
         }
     }
-    lahar_buffer_put_u8(&record->shape, ']');
+    put_mark(document, ']');
     if (is_uuid) {
         value->as.uuids.items = items;
         value->as.uuids.count = count;
@@ -277,7 +292,7 @@ static lahar_status open_object(struct lahar_document *document, uint32_t index,
         frame.is_map = true;
         put_field(document, '&', entry->field);
     }
-    lahar_buffer_put_u8(&record->shape, '{');
+    put_mark(document, '{');
     document->stack[document->depth++] = frame;
     return LAHAR_OK;
 }
@@ -300,7 +315,7 @@ static lahar_status put_value(struct lahar_document *document, uint32_t *index,
         *index = token->end;
         return put_list(document, at, entry);
     }
-    lahar_buffer_put_u8(shape_of(document), '[');
+    put_mark(document, '[');
     document->stack[document->depth++] = (struct lahar_document_frame){
         .prefix = place->name,
         .entry = entry,
@@ -319,9 +334,10 @@ static lahar_status find_place(struct lahar_document *document,
     struct lahar_record *record = document->record;
     lahar_bytes name;
     bool is_lossy;
-    lahar_buffer_put_u8(&record->shape, '"');
-    lahar_buffer_put(&record->shape, document->text + key->offset, key->size);
-    lahar_buffer_put_u8(&record->shape, '"');
+    uint32_t hash = key->end;
+    put_mark(document, '"');
+    put_text(document, document->text + key->offset, key->size);
+    put_mark(document, '"');
     if (!lahar_json_token_text(document->text, key, &record->arena, &name, &is_lossy)) {
         return LAHAR_NO_MEMORY;
     }
@@ -335,11 +351,13 @@ static lahar_status find_place(struct lahar_document *document,
         joined[prefix_size] = '.';
         memcpy(joined + prefix_size + 1, name.data, name.size);
         name = (lahar_bytes){joined, prefix_size + 1 + name.size};
+        hash = lahar_name_hash(name.data, name.size);
     }
     *place_out = (struct place){
         .name = name,
-        .entry =
-            frame->is_map ? NULL : lahar_field_map_find(document->fields, name.data, name.size),
+        .entry = frame->is_map
+                     ? NULL
+                     : lahar_field_map_find_hashed(document->fields, name.data, name.size, hash),
         .map_index = frame->map_index,
         .is_map = frame->is_map,
     };
@@ -355,13 +373,16 @@ lahar_status lahar_document_map(struct lahar_document *document, const uint8_t *
     document->record = record;
     document->fields = fields;
     document->depth = 0;
-    lahar_buffer_put_u8(&record->shape, LAHAR_SHAPE_JSON);
+    if (!lahar_buffer_reserve(&record->shape, shape_size_max(parser))) {
+        return LAHAR_NO_MEMORY;
+    }
+    put_mark(document, LAHAR_SHAPE_JSON);
     lahar_status status = open_object(document, 0, &(struct place){0}, true);
     uint32_t index = 1;
     while (status == LAHAR_OK && document->depth > 0) {
         const struct lahar_document_frame *frame = &document->stack[document->depth - 1];
         if (index == frame->end) {
-            lahar_buffer_put_u8(&record->shape, frame->is_object ? '}' : ']');
+            put_mark(document, frame->is_object ? '}' : ']');
             document->depth--;
             continue;
         }
@@ -383,5 +404,5 @@ lahar_status lahar_document_map(struct lahar_document *document, const uint8_t *
         }
         status = put_value(document, &index, &place);
     }
-    return status != LAHAR_OK ? status : record->shape.has_failed ? LAHAR_NO_MEMORY : LAHAR_OK;
+    return status;
 }

@@ -1,5 +1,6 @@
-/* Finding keys that are given twice. Small objects compare each new hash with those
- * before it; large ones use a table, with a hash that hostile keys do not easily meet. */
+/* Finding keys that are given twice: a table of the hashes seen. That of small
+ * objects lies on the stack; that of large ones uses a hash that hostile keys do not
+ * easily meet. */
 #include "engine/format/document_keys.h"
 
 #include <string.h>
@@ -9,17 +10,13 @@
 #include "engine/format/field_map.h"
 
 enum {
-    SMALL_KEY_COUNT = 48
+    SMALL_KEY_COUNT = 48,
+    SMALL_SLOT_COUNT = 128
 };
 
-bool lahar_json_token_text(const uint8_t *text, const struct lahar_json_token *token,
-                           struct lahar_arena *arena, lahar_bytes *text_out, bool *is_lossy_out)
+bool lahar_json_token_unescape(const uint8_t *text, const struct lahar_json_token *token,
+                               struct lahar_arena *arena, lahar_bytes *text_out, bool *is_lossy_out)
 {
-    *is_lossy_out = false;
-    *text_out = (lahar_bytes){text + token->offset, token->size};
-    if ((token->flags & LAHAR_JSON_ESCAPED) == 0) {
-        return true;
-    }
     uint8_t *resolved = lahar_arena_allocate(arena, token->size);
     if (resolved == NULL) {
         return false;
@@ -70,7 +67,7 @@ static bool mark_in_table(const uint8_t *text, struct lahar_json_token *tokens, 
             return false;
         }
         const uint64_t hash = XXH3_64bits(name.data, name.size);
-        tokens[key].end = (uint32_t)(hash >> 32);
+        tokens[key].end = lahar_name_hash(name.data, name.size);
         size_t slot = (size_t)hash & (slot_count - 1);
         bool is_same = false;
         for (; slots[slot] != 0; slot = (slot + 1) & (slot_count - 1)) {
@@ -91,11 +88,11 @@ static bool mark_in_table(const uint8_t *text, struct lahar_json_token *tokens, 
 bool lahar_json_mark_duplicates(const uint8_t *text, struct lahar_json_token *tokens,
                                 uint32_t object, struct lahar_arena *arena)
 {
-    uint32_t hashes[SMALL_KEY_COUNT];
+    uint8_t slots[SMALL_SLOT_COUNT] = {0}; /* index in keys + 1 */
     uint32_t keys[SMALL_KEY_COUNT];
-    size_t count = 0;
+    uint8_t count = 0;
     const uint32_t end = tokens[object].end;
-    for (uint32_t key = object + 1; key < end; key = tokens[key + 1].end, count++) {
+    for (uint32_t key = object + 1; key < end; key = tokens[key + 1].end) {
         if (count == SMALL_KEY_COUNT) {
             size_t total = 0;
             for (uint32_t k = object + 1; k < end; k = tokens[k + 1].end) {
@@ -109,14 +106,20 @@ bool lahar_json_mark_duplicates(const uint8_t *text, struct lahar_json_token *to
             return false;
         }
         const uint32_t hash = lahar_name_hash(name.data, name.size);
+        size_t slot = hash % SMALL_SLOT_COUNT;
         bool is_same = false;
-        for (size_t i = 0; i < count; i++) {
-            if (hashes[i] == hash && !drop_if_same(text, &tokens[keys[i]], name, arena, &is_same)) {
+        for (; slots[slot] != 0; slot = (slot + 1) % SMALL_SLOT_COUNT) {
+            struct lahar_json_token *earlier = &tokens[keys[slots[slot] - 1]];
+            if (earlier->end == hash && !drop_if_same(text, earlier, name, arena, &is_same)) {
                 return false;
             }
+            if (is_same) {
+                break;
+            }
         }
-        hashes[count] = hash;
-        keys[count] = key;
+        tokens[key].end = hash;
+        keys[count++] = key;
+        slots[slot] = count;
     }
     return true;
 }

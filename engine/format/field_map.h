@@ -60,11 +60,11 @@ lahar_status lahar_field_map_build(struct lahar_field_map *map, const lahar_allo
                                    lahar_error *error);
 void lahar_field_map_deinit(struct lahar_field_map *map);
 
-/* NULL when the stream has no such field. */
+/* NULL when the stream has no such field. hash: of the name. */
 static inline const struct lahar_field_entry *
-lahar_field_map_find(const struct lahar_field_map *map, const void *name, size_t size)
+lahar_field_map_find_hashed(const struct lahar_field_map *map, const void *name, size_t size,
+                            uint32_t hash)
 {
-    const uint32_t hash = lahar_name_hash(name, size);
     for (uint32_t slot = hash & map->slot_mask;; slot = (slot + 1) & map->slot_mask) {
         if (map->slots[slot] == 0) {
             return NULL;
@@ -75,6 +75,12 @@ lahar_field_map_find(const struct lahar_field_map *map, const void *name, size_t
             return entry;
         }
     }
+}
+
+static inline const struct lahar_field_entry *
+lahar_field_map_find(const struct lahar_field_map *map, const void *name, size_t size)
+{
+    return lahar_field_map_find_hashed(map, name, size, lahar_name_hash(name, size));
 }
 
 #endif

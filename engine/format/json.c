@@ -278,6 +278,12 @@ static enum lahar_json_result take_value(struct lahar_json_parser *parser, const
     }
     if (result == LAHAR_JSON_DONE) {
         after_value(parser);
+        /* Most members are followed by their comma at once. */
+        if (parser->state == EXPECT_COMMA_OR_BRACE && parser->position < size &&
+            data[parser->position] == ',') {
+            parser->position++;
+            parser->state = EXPECT_KEY;
+        }
     }
     return result;
 }
@@ -306,21 +312,6 @@ static enum lahar_json_result take_next(struct lahar_json_parser *parser, const 
 {
     const uint8_t c = data[position];
     switch (parser->state) {
-    case EXPECT_FIRST_KEY:
-        if (c == '}') {
-            close_container(parser, position);
-            return LAHAR_JSON_DONE;
-        }
-        return take_key(parser, data, size, position);
-    case EXPECT_KEY:
-        return take_key(parser, data, size, position);
-    case EXPECT_COLON:
-        if (c != ':') {
-            return fail(parser, position, "expected ':' behind the key");
-        }
-        parser->position = position + 1;
-        parser->state = EXPECT_VALUE;
-        return LAHAR_JSON_DONE;
     case EXPECT_COMMA_OR_BRACE:
         if (c == ',') {
             parser->position = position + 1;
@@ -341,13 +332,25 @@ static enum lahar_json_result take_next(struct lahar_json_parser *parser, const 
             return fail(parser, position, "expected ',' or ']'");
         }
         return LAHAR_JSON_DONE;
-    case EXPECT_FIRST_ELEMENT:
-        if (c == ']') {
+    case EXPECT_COLON:
+        if (c != ':') {
+            return fail(parser, position, "expected ':' behind the key");
+        }
+        parser->position = position + 1;
+        parser->state = EXPECT_VALUE;
+        return LAHAR_JSON_DONE;
+    case EXPECT_FIRST_KEY:
+    case EXPECT_KEY:
+        if (c == '}' && parser->state == EXPECT_FIRST_KEY) {
             close_container(parser, position);
             return LAHAR_JSON_DONE;
         }
-        return take_value(parser, data, size, position, is_last);
+        return take_key(parser, data, size, position);
     default:
+        if (c == ']' && parser->state == EXPECT_FIRST_ELEMENT) {
+            close_container(parser, position);
+            return LAHAR_JSON_DONE;
+        }
         return take_value(parser, data, size, position, is_last);
     }
 }
