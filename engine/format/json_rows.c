@@ -2,7 +2,7 @@
  * commas between them and an array around them. Each object is an event; so is a line
  * that is another JSON value. What fails costs its first line: reading goes on
  * behind the next LF. */
-#include <string.h>
+#include <stdio.h>
 
 #include "engine/format/scan.h"
 #include "engine/format/text_reader_internal.h"
@@ -95,7 +95,8 @@ static lahar_status map_value(struct lahar_text_reader *reader, const uint8_t *t
 {
     struct lahar_record *record = &reader->record;
     if (lahar_stream_find_field(reader->fields.stream, LAHAR_FIELD_MESSAGE) == NULL) {
-        (void)strcpy(reader->document->failure, "not a JSON object");
+        (void)snprintf(reader->document->failure, sizeof reader->document->failure,
+                       "not a JSON object, and the stream has no field \"message\"");
         return LAHAR_INVALID;
     }
     lahar_record_reset(record);

@@ -243,8 +243,8 @@ static void put_csv(struct lahar_buffer *buffer, lahar_bytes value)
 {
     const uint8_t *p = value.data;
     const uint8_t *end = value.size == 0 ? p : p + value.size;
-    const bool needs_quotes = value.size != 0 && (*p == '"' || end[-1] == '\r' ||
-                                                  lahar_scan_any(p, end, ',', '\n', '\n') != end);
+    const bool needs_quotes = lahar_scan_any(p, end, ',', '\n', '"') != end ||
+                              (value.size != 0 && memchr(p, '\r', value.size) != NULL);
     if (!needs_quotes) {
         lahar_buffer_put(buffer, value.data, value.size);
         return;

@@ -189,6 +189,7 @@ static lahar_status start(struct lahar_text_reader *reader, bool is_last, lahar_
     if (size >= 2 && ((p[0] == 0xff && p[1] == 0xfe) || (p[0] == 0xfe && p[1] == 0xff))) {
         reader->is_started = true;
         reader->is_refused = true;
+        reader->offset = size;
         lahar_buffer_clear(&reader->carry);
         return lahar_text_reader_report(
             reader, 1, 0, (lahar_bytes){0},
@@ -281,7 +282,13 @@ lahar_status lahar_text_reader_finish(struct lahar_text_reader *reader, lahar_er
     if (!reader->is_started && reader->carry.size != 0) {
         LAHAR_TRY(start(reader, true, error));
     }
-    return reader->is_refused ? LAHAR_OK : consume_carried(reader, true, error);
+    if (reader->is_refused) {
+        return LAHAR_OK;
+    }
+    LAHAR_TRY(consume_carried(reader, true, error));
+    /* A mark that no line has followed. */
+    reader->offset += reader->options.format == LAHAR_FORMAT_LINE && reader->has_bom ? 3 : 0;
+    return LAHAR_OK;
 }
 
 uint64_t lahar_text_reader_offset(const struct lahar_text_reader *reader)

@@ -301,7 +301,7 @@ static int shortest_digits(double magnitude, char digits_out[24], int *exponent_
         }
     }
     const size_t mantissa_size = strcspn(text, "e");
-    *exponent_out = atoi(text + mantissa_size + 1);
+    *exponent_out = (int)strtol(text + mantissa_size + 1, NULL, 10);
     int count = 0;
     for (size_t i = 0; i < mantissa_size; i++) {
         if (text[i] != '.') {
