@@ -78,11 +78,16 @@ static lahar_status claim_jumbo(struct lahar_journals *journals, uint32_t produc
     if (chunk == NULL) {
         return LAHAR_BUSY;
     }
+    lahar_error failure = {0};
     const lahar_status status =
-        lahar_file_pool_create_jumbo(&journals->files, capacity, &chunk->file, error);
+        lahar_file_pool_create_jumbo(&journals->files, capacity, &chunk->file, &failure);
     if (status != LAHAR_OK) {
         lahar_chunk_put(&journals->chunks, chunk);
-        return status;
+        if (status == LAHAR_NO_SPACE || status == LAHAR_NO_MEMORY) {
+            return lahar_fail(error, status, "%s", failure.message);
+        }
+        lahar_journals_poison(journals, &failure);
+        return lahar_journals_health(journals, error);
     }
     struct lahar_journal *journal =
         &journals

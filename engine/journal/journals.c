@@ -310,6 +310,11 @@ lahar_status lahar_journals_open(const struct lahar_journals_options *options,
         status = lahar_catalog_adopt(&journals->catalog, recovery, error);
     }
     if (status == LAHAR_OK) {
+        /* A chunk is ready when this returns: an append need not wait for a writer. */
+        (void)lahar_journal_step(&journals->journals[0],
+                                 journals->io->ops->monotonic_ns(journals->io));
+    }
+    if (status == LAHAR_OK) {
         status = lahar_writers_start(journals, error);
     }
     if (status != LAHAR_OK) {

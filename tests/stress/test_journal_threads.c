@@ -103,9 +103,9 @@ static void *produce(void *argument)
         }
         uint64_t id = 0;
         lahar_error error = {0};
-        const lahar_status status = lahar_journals_append(
-            run->journals, producer->number, rows, count * ROW_SIZE, count, NULL, 0,
-            run->plan->durability, LAHAR_WAIT_FOREVER, &id, &error);
+        const lahar_status status =
+            lahar_journals_append(run->journals, producer->number, rows, count * ROW_SIZE, count,
+                                  NULL, 0, run->plan->durability, LAHAR_WAIT_FOREVER, &id, &error);
         if (status == LAHAR_CLOSED && run->plan->closes_early) {
             break;
         }

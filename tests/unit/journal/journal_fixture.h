@@ -101,9 +101,8 @@ static inline lahar_status fixture_append(struct fixture *f, uint32_t producer, 
     cr_assert_not_null(row);
     fixture_row(row, size, lahar_journals_next_id(f->journals));
     memset(&f->error, 0, sizeof f->error);
-    const lahar_status status =
-        lahar_journals_append(f->journals, producer, row, size, 1, NULL, 0, durability, deadline_ns,
-                              id_out, &f->error);
+    const lahar_status status = lahar_journals_append(f->journals, producer, row, size, 1, NULL, 0,
+                                                      durability, deadline_ns, id_out, &f->error);
     free(row);
     return status;
 }

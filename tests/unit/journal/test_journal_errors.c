@@ -1,0 +1,245 @@
+/* A disk that is full, fails, transfers less than asked or is interrupted. */
+#include "journal_fixture.h"
+
+enum {
+    ROW = 300
+};
+
+static const struct lahar_journal_session open_session = {1, 1, 0};
+
+static void append_many(struct fixture *f, uint32_t count, lahar_durability durability)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t id = 0;
+        cr_assert_eq(fixture_append(f, 0, ROW, durability, LAHAR_WAIT_FOREVER, &id), LAHAR_OK, "%s",
+                     f->error.message);
+    }
+}
+
+static void arm(struct fixture *f, enum lahar_sim_fault fault, uint64_t count)
+{
+    lahar_sim_disk_fault(f->disk, fault, lahar_sim_disk_operations(f->disk), count, ".journal");
+}
+
+static void check_view(struct fixture *f, uint64_t end_id)
+{
+    struct lahar_resident_view view;
+    cr_assert_eq(lahar_journals_view(f->journals, LAHAR_NO_WAIT, &view, NULL), LAHAR_OK);
+    cr_assert_eq(view.end_id, end_id);
+    fixture_check_rows(view.batches, view.batch_count, 1);
+    lahar_journals_unview(f->journals, &view);
+}
+
+static void check_after_power_loss(struct fixture *f, uint64_t end_id)
+{
+    fixture_crash(f, 5, true);
+    struct lahar_journal_recovery recovery;
+    cr_assert_eq(fixture_recover(f, &open_session, 1, 1, &recovery), LAHAR_OK, "%s",
+                 f->error.message);
+    cr_assert_eq(recovery.end_id, end_id);
+    fixture_check_rows(recovery.batches, recovery.batch_count, 1);
+    lahar_journal_recovery_deinit(&recovery, &lahar_allocator_libc);
+}
+
+Test(journal_errors, a_full_disk_fails_a_commit_and_everything_recovers_when_space_returns)
+{
+    struct fixture f;
+    fixture_create(&f, 1);
+    fixture_open(&f, NULL);
+    append_many(&f, 10, LAHAR_DURABILITY_COMMIT);
+    arm(&f, LAHAR_SIM_FAULT_ENOSPC, 1000);
+    uint64_t id = 0;
+    cr_assert_eq(fixture_append(&f, 0, ROW, LAHAR_DURABILITY_COMMIT, LAHAR_WAIT_FOREVER, &id),
+                 LAHAR_NO_SPACE);
+    cr_assert_eq(id, 11, "it was appended");
+    cr_assert_gt(lahar_sim_disk_fault_count(f.disk), 0);
+    cr_assert_eq(lahar_journals_health(f.journals, NULL), LAHAR_OK, "a full disk never poisons");
+    cr_assert_eq(lahar_journals_wait(f.journals, 11, LAHAR_WAIT_FOREVER, NULL), LAHAR_NO_SPACE);
+    check_view(&f, 12);
+    /* Without waiting for the disk, appends go on while memory lasts. */
+    append_many(&f, 5, LAHAR_DURABILITY_NONE);
+    lahar_sim_disk_fault(f.disk, LAHAR_SIM_FAULT_NONE, 0, 0, NULL);
+    lahar_sim_disk_advance(f.disk, UINT64_C(200) * 1000000);
+    fixture_step_all(&f);
+    cr_assert_eq(lahar_journals_wait(f.journals, 16, LAHAR_WAIT_FOREVER, &f.error), LAHAR_OK, "%s",
+                 f.error.message);
+    append_many(&f, 5, LAHAR_DURABILITY_COMMIT);
+    check_view(&f, 22);
+    check_after_power_loss(&f, 22);
+    fixture_destroy(&f);
+}
+
+Test(journal_errors, a_disk_without_room_for_a_file_holds_appends_back)
+{
+    struct fixture f;
+    fixture_create(&f, 2);
+    f.options.memory_bytes = 2 << 20; /* chunks of 64 KiB, 16 a file of 1 MiB */
+    fixture_open(&f, NULL);
+    arm(&f, LAHAR_SIM_FAULT_ENOSPC, 100000);
+    uint64_t id = 0;
+    lahar_status status = LAHAR_OK;
+    uint64_t appended = 0;
+    while (status == LAHAR_OK && appended < 100000) {
+        status = fixture_append(&f, 0, ROW, LAHAR_DURABILITY_NONE, UINT64_C(1000000000), &id);
+        appended += status == LAHAR_OK;
+    }
+    cr_assert_eq(status, LAHAR_NO_SPACE, "%s", f.error.message);
+    cr_assert_eq(id, 0);
+    cr_assert_eq(lahar_journals_next_id(f.journals), appended + 1);
+    lahar_sim_disk_fault(f.disk, LAHAR_SIM_FAULT_NONE, 0, 0, NULL);
+    for (int i = 0; i < 3; i++) {
+        lahar_sim_disk_advance(f.disk, UINT64_C(200) * 1000000);
+        fixture_step_all(&f);
+    }
+    cr_assert_eq(lahar_journals_wait(f.journals, appended, LAHAR_WAIT_FOREVER, &f.error), LAHAR_OK,
+                 "%s", f.error.message);
+    lahar_journals_forget(f.journals, appended / 2);
+    cr_assert_eq(fixture_append(&f, 0, ROW, LAHAR_DURABILITY_COMMIT, LAHAR_WAIT_FOREVER, &id),
+                 LAHAR_OK, "%s", f.error.message);
+    cr_assert_eq(id, appended + 1);
+    fixture_destroy(&f);
+}
+
+static void count_poisoned(void *context, uint64_t id, lahar_status status)
+{
+    uint32_t *count = context;
+    (void)id;
+    *count += status == LAHAR_POISONED;
+}
+
+static void check_poisoned(struct fixture *f, uint64_t end_id)
+{
+    lahar_error error = {0};
+    cr_assert_eq(lahar_journals_health(f->journals, &error), LAHAR_POISONED);
+    cr_assert_neq(error.sys_errno, 0);
+    const uint64_t operations = lahar_sim_disk_operations(f->disk);
+    lahar_sim_disk_fault(f->disk, LAHAR_SIM_FAULT_NONE, 0, 0, NULL);
+    for (int i = 0; i < 10; i++) {
+        lahar_sim_disk_advance(f->disk, UINT64_C(1000000000));
+        fixture_step_all(f);
+    }
+    cr_assert_eq(lahar_sim_disk_operations(f->disk), operations,
+                 "something was written or synced after the failure");
+    uint64_t id = 1;
+    cr_assert_eq(fixture_append(f, 0, ROW, LAHAR_DURABILITY_NONE, LAHAR_NO_WAIT, &id),
+                 LAHAR_POISONED);
+    cr_assert_eq(id, 0);
+    cr_assert_eq(lahar_journals_wait(f->journals, end_id - 1, LAHAR_WAIT_FOREVER, NULL),
+                 LAHAR_POISONED);
+    check_view(f, end_id);
+    cr_assert_eq(lahar_journals_stop(f->journals, LAHAR_WAIT_FOREVER, NULL), LAHAR_POISONED);
+}
+
+Test(journal_errors, a_failed_durable_write_poisons_at_once)
+{
+    struct fixture f;
+    fixture_create(&f, 3);
+    fixture_open(&f, NULL);
+    append_many(&f, 10, LAHAR_DURABILITY_COMMIT);
+    uint32_t poisoned = 0;
+    cr_assert_eq(lahar_journals_notify(f.journals, 11, count_poisoned, &poisoned, NULL), LAHAR_OK);
+    arm(&f, LAHAR_SIM_FAULT_EIO, 1);
+    uint64_t id = 0;
+    cr_assert_eq(fixture_append(&f, 0, ROW, LAHAR_DURABILITY_COMMIT, LAHAR_WAIT_FOREVER, &id),
+                 LAHAR_POISONED);
+    cr_assert_eq(id, 11);
+    check_poisoned(&f, 12);
+    cr_assert_eq(poisoned, 1);
+    fixture_destroy(&f);
+}
+
+Test(journal_errors, a_failed_sync_is_never_tried_again)
+{
+    struct fixture f;
+    fixture_create(&f, 4);
+    fixture_open(&f, NULL);
+    append_many(&f, 10, LAHAR_DURABILITY_COMMIT);
+    append_many(&f, 10, LAHAR_DURABILITY_INTERVAL);
+    fixture_step_all(&f);
+    /* The sync fails, the data is lost, and another sync would succeed. */
+    arm(&f, LAHAR_SIM_FAULT_SYNC_LOST, 1);
+    for (int i = 0; i < 10 && lahar_sim_disk_fault_count(f.disk) == 0; i++) {
+        lahar_sim_disk_advance(f.disk, UINT64_C(101) * 1000000);
+        fixture_step_all(&f);
+    }
+    cr_assert_eq(lahar_sim_disk_fault_count(f.disk), 1);
+    cr_assert_eq(lahar_journals_durable_id(f.journals), 11);
+    check_poisoned(&f, 21);
+    fixture_destroy(&f);
+}
+
+static void run_storm(uint64_t seed, enum lahar_sim_fault fault)
+{
+    struct fixture f;
+    fixture_create(&f, seed);
+    fixture_open(&f, NULL);
+    uint64_t end_id = 1;
+    uint64_t struck = 0;
+    for (int round = 0; round < 30; round++) {
+        arm(&f, fault, 20);
+        append_many(&f, 40, LAHAR_DURABILITY_NONE);
+        append_many(&f, 3, LAHAR_DURABILITY_COMMIT);
+        struck += lahar_sim_disk_fault_count(f.disk);
+        end_id += 43;
+    }
+    cr_assert_gt(struck, 100, "the storm was none: %" PRIu64, struck);
+    cr_assert_eq(lahar_journals_health(f.journals, NULL), LAHAR_OK);
+    check_view(&f, end_id);
+    lahar_sim_disk_fault(f.disk, LAHAR_SIM_FAULT_NONE, 0, 0, NULL);
+    check_after_power_loss(&f, end_id);
+    fixture_destroy(&f);
+}
+
+Test(journal_errors, short_transfers_lose_nothing)
+{
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        run_storm(seed, LAHAR_SIM_FAULT_SHORT);
+    }
+}
+
+Test(journal_errors, interrupted_operations_lose_nothing)
+{
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        run_storm(seed, LAHAR_SIM_FAULT_EINTR);
+    }
+}
+
+Test(journal_errors, an_operation_that_never_gets_on_poisons_in_the_end)
+{
+    struct fixture f;
+    fixture_create(&f, 6);
+    fixture_open(&f, NULL);
+    append_many(&f, 3, LAHAR_DURABILITY_COMMIT);
+    arm(&f, LAHAR_SIM_FAULT_EINTR, UINT64_MAX / 2);
+    uint64_t id = 0;
+    cr_assert_eq(fixture_append(&f, 0, ROW, LAHAR_DURABILITY_COMMIT, LAHAR_WAIT_FOREVER, &id),
+                 LAHAR_POISONED);
+    cr_assert_lt(lahar_sim_disk_fault_count(f.disk), 100);
+    fixture_destroy(&f);
+}
+
+Test(journal_errors, a_jumbo_batch_waits_for_space_too)
+{
+    struct fixture f;
+    fixture_create(&f, 7);
+    fixture_open(&f, NULL);
+    append_many(&f, 3, LAHAR_DURABILITY_COMMIT);
+    lahar_sim_disk_capacity(f.disk, 3 << 20);
+    uint64_t id = 0;
+    cr_assert_eq(fixture_append(&f, 0, 3 << 20, LAHAR_DURABILITY_COMMIT, LAHAR_WAIT_FOREVER, &id),
+                 LAHAR_NO_SPACE);
+    cr_assert_eq(lahar_journals_health(f.journals, NULL), LAHAR_OK);
+    lahar_sim_disk_capacity(f.disk, UINT64_MAX);
+    lahar_sim_disk_advance(f.disk, UINT64_C(200) * 1000000);
+    fixture_step_all(&f);
+    if (id == 0) {
+        cr_assert_eq(
+            fixture_append(&f, 0, 3 << 20, LAHAR_DURABILITY_COMMIT, LAHAR_WAIT_FOREVER, &id),
+            LAHAR_OK);
+    }
+    cr_assert_eq(id, 4);
+    cr_assert_eq(lahar_journals_wait(f.journals, 4, LAHAR_WAIT_FOREVER, &f.error), LAHAR_OK, "%s",
+                 f.error.message);
+    check_after_power_loss(&f, 5);
+    fixture_destroy(&f);
+}
