@@ -7,7 +7,7 @@
 #include "io/base/error.h"
 
 enum {
-    COLUMN_SIZE_MIN = 8, /* bytes that a column takes in the structure at least */
+    COLUMN_SIZE_MIN = 7, /* bytes that a column takes in the structure at least */
     FIRST_FIELD_COLUMN = 4
 };
 
@@ -153,11 +153,7 @@ static uint32_t take_column(struct parser *parser, enum lahar_column_kind kind)
 
 static void read_nodes(struct parser *parser, struct lahar_block_scope *scope, bool is_map)
 {
-    scope->node_count = read_count(parser, 1);
-    if (scope->node_count == 0) {
-        parser->reader.failed = true;
-        return;
-    }
+    scope->node_count = read_count(parser, 2) + 1;
     scope->nodes = allocate(parser, scope->node_count, sizeof scope->nodes[0]);
     for (uint32_t i = 1; !parser->reader.failed && i < scope->node_count; i++) {
         struct lahar_block_node *node = &scope->nodes[i];

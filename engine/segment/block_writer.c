@@ -283,7 +283,7 @@ static void put_column(struct lahar_buffer *to, const struct lahar_placed_column
 static void put_nodes(struct lahar_buffer *to, const struct lahar_shapes *shapes,
                       struct lahar_element *const *elements, bool has_occurrences)
 {
-    lahar_buffer_put_varint(to, shapes->node_count);
+    lahar_buffer_put_varint(to, shapes->node_count - 1);
     for (uint32_t i = 1; i < shapes->node_count; i++) {
         const struct lahar_shape_node *node = lahar_shapes_node(shapes, i);
         const uint32_t written = elements[node->label / 2]->written;

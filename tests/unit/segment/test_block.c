@@ -1,0 +1,328 @@
+/* Blocks: every event comes back as it went in. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/segment/block_reader.h"
+#include "engine/segment/block_writer.h"
+#include "sample_events.h"
+
+struct fixture {
+    struct samples samples;
+    struct lahar_block_writer *writer;
+    lahar_event *events;
+    uint32_t count;
+};
+
+static void set_up(struct fixture *fixture, uint64_t seed, uint32_t level)
+{
+    memset(fixture, 0, sizeof *fixture);
+    samples_create(&fixture->samples, seed);
+    fixture->events = malloc(20000 * sizeof fixture->events[0]);
+    const struct lahar_stream *stream =
+        lahar_schema_stream(fixture->samples.catalog, fixture->samples.stream);
+    cr_assert_eq(
+        lahar_block_writer_create(stream, level, &lahar_allocator_libc, &fixture->writer, NULL),
+        LAHAR_OK);
+}
+
+static void tear_down(struct fixture *fixture)
+{
+    lahar_block_writer_destroy(fixture->writer);
+    samples_destroy(&fixture->samples);
+    free(fixture->events);
+}
+
+static void add(struct fixture *fixture, lahar_event event)
+{
+    const uint32_t size = samples_row_size(&fixture->samples, &event);
+    fixture->events[fixture->count++] = event;
+    lahar_error error = {0};
+    cr_assert_eq(lahar_block_writer_add(fixture->writer, &event, size, &error), LAHAR_OK, "%s",
+                 error.message);
+}
+
+/* Ends the block, reads it back, compares every event, returns the stored size. */
+static uint32_t check(struct fixture *fixture)
+{
+    struct lahar_buffer out;
+    lahar_buffer_init(&out, &lahar_allocator_libc);
+    struct lahar_block_info info;
+    lahar_error error = {0};
+    cr_assert_eq(lahar_block_writer_finish(fixture->writer, &out, &info, &error), LAHAR_OK, "%s",
+                 error.message);
+    cr_assert_eq(info.size, out.size);
+    cr_assert_eq(info.row_count, fixture->count);
+    const uint32_t size = info.size;
+    struct lahar_block *block = NULL;
+    const struct lahar_stream *stream =
+        lahar_schema_stream(fixture->samples.catalog, fixture->samples.stream);
+    cr_assert_eq(
+        lahar_block_create(out.data, out.size, stream, &lahar_allocator_libc, &block, &error),
+        LAHAR_OK, "%s", error.message);
+    struct lahar_arena arena;
+    lahar_arena_init(&arena, &lahar_allocator_libc, 0);
+    for (uint32_t i = 0; i < fixture->count; i++) {
+        /* Rows in a scattered order, so that lazy decoding has no easy path. */
+        const uint32_t row = (uint32_t)((uint64_t)i * 7919 % fixture->count);
+        lahar_event event;
+        cr_assert_eq(lahar_block_read(block, row, &arena, &event, &error), LAHAR_OK, "row %u: %s",
+                     row, error.message);
+        const char *difference = samples_difference(&fixture->events[row], &event);
+        cr_assert_null(difference, "row %u: %s", row, difference);
+        cr_assert_eq(lahar_block_id(block, row), fixture->events[row].id);
+        cr_assert_eq(lahar_block_time(block, row), fixture->events[row].time_ns);
+        lahar_arena_reset(&arena);
+    }
+    cr_assert_eq(lahar_block_check_all(block, &error), LAHAR_OK, "%s", error.message);
+    lahar_arena_deinit(&arena);
+    lahar_block_release(block);
+    fixture->count = 0;
+    return size;
+}
+
+static void round_trip_random(uint64_t seed, uint32_t count, unsigned detail, uint32_t level)
+{
+    struct fixture fixture;
+    set_up(&fixture, seed, level);
+    for (uint32_t round = 0; round < 3; round++) {
+        for (uint32_t i = 0; i < count; i++) {
+            add(&fixture, samples_next(&fixture.samples, detail));
+        }
+        (void)check(&fixture);
+    }
+    tear_down(&fixture);
+}
+
+Test(block, gives_back_a_single_random_event)
+{
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        round_trip_random(seed, 1, 1, 1);
+    }
+}
+
+Test(block, gives_back_a_few_random_events)
+{
+    for (uint64_t seed = 1; seed <= 100; seed++) {
+        round_trip_random(seed, 2 + seed % 13, 1, seed % 3);
+    }
+}
+
+Test(block, gives_back_many_random_events)
+{
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        round_trip_random(seed, 1500, seed % 2, (uint32_t)seed);
+    }
+}
+
+Test(block, gives_back_events_without_values)
+{
+    struct fixture fixture;
+    set_up(&fixture, 1, 1);
+    for (int i = 0; i < 1000; i++) {
+        add(&fixture, samples_event(&fixture.samples, NULL, 0));
+    }
+    /* Ids and times that rise evenly cost next to nothing. */
+    cr_assert_lt(check(&fixture), 400);
+    tear_down(&fixture);
+}
+
+Test(block, keeps_null_empty_and_absent_apart)
+{
+    struct fixture fixture;
+    set_up(&fixture, 1, 1);
+    const uint32_t field = samples_field(&fixture.samples, "keyword");
+    const lahar_value null = {.field = field, .type = LAHAR_KEYWORD, .is_null = true};
+    const lahar_value empty = {.field = field, .type = LAHAR_KEYWORD};
+    add(&fixture, samples_event(&fixture.samples, &null, 1));
+    add(&fixture, samples_event(&fixture.samples, &empty, 1));
+    add(&fixture, samples_event(&fixture.samples, NULL, 0));
+    (void)check(&fixture);
+    tear_down(&fixture);
+}
+
+Test(block, keeps_order_and_repeats_of_keys)
+{
+    struct fixture fixture;
+    set_up(&fixture, 1, 1);
+    const lahar_pair pairs[] = {
+        {samples_bytes("b"), samples_bytes("1"), false},
+        {samples_bytes("a"), {NULL, 0}, true},
+        {samples_bytes("b"), samples_bytes("2"), false},
+        {samples_bytes("b"), {NULL, 0}, true},
+        {samples_bytes("a"), samples_bytes(""), false},
+        {samples_bytes("b"), samples_bytes("1"), false},
+    };
+    lahar_value map = {.field = samples_field(&fixture.samples, "map"), .type = LAHAR_MAP};
+    for (size_t count = 0; count <= 6; count++) {
+        map.as.map.items = pairs;
+        map.as.map.count = count;
+        add(&fixture, samples_event(&fixture.samples, &map, 1));
+        map.as.map.items = pairs + 6 - count;
+        add(&fixture, samples_event(&fixture.samples, &map, 1));
+    }
+    (void)check(&fixture);
+    tear_down(&fixture);
+}
+
+Test(block, holds_five_thousand_keys_in_one_event)
+{
+    struct fixture fixture;
+    set_up(&fixture, 1, 1);
+    lahar_pair *pairs = calloc(5000, sizeof *pairs);
+    char(*keys)[16] = calloc(5000, sizeof *keys);
+    for (size_t i = 0; i < 5000; i++) {
+        (void)snprintf(keys[i], sizeof keys[i], "key-%zu", i);
+        pairs[i].key = samples_bytes(keys[i]);
+        pairs[i].value = samples_bytes(keys[i]);
+        pairs[i].is_null = i % 97 == 0;
+    }
+    lahar_value map = {.field = samples_field(&fixture.samples, "map"), .type = LAHAR_MAP};
+    map.as.map.items = pairs;
+    for (size_t block = 0; block < 3; block++) {
+        for (size_t i = 0; i < 4; i++) {
+            map.as.map.count = 5000 - i * 100;
+            add(&fixture, samples_event(&fixture.samples, &map, 1));
+        }
+        (void)check(&fixture);
+    }
+    free(keys);
+    free(pairs);
+    tear_down(&fixture);
+}
+
+Test(block, keeps_every_bit_of_a_double)
+{
+    static const uint64_t bits[] = {0,
+                                    UINT64_C(0x8000000000000000),
+                                    UINT64_C(0x7ff0000000000000),
+                                    UINT64_C(0x7ff8dead0000beef),
+                                    UINT64_C(0xfff4000000000001),
+                                    1};
+    struct fixture fixture;
+    set_up(&fixture, 1, 1);
+    lahar_value value = {.field = samples_field(&fixture.samples, "f64"), .type = LAHAR_F64};
+    for (size_t i = 0; i < sizeof bits / sizeof bits[0]; i++) {
+        memcpy(&value.as.f64, &bits[i], sizeof bits[i]);
+        add(&fixture, samples_event(&fixture.samples, &value, 1));
+    }
+    (void)check(&fixture);
+    tear_down(&fixture);
+}
+
+Test(block, stores_an_attribute_that_repeats_a_field_once)
+{
+    struct fixture fixture;
+    uint32_t sizes[2];
+    for (size_t variant = 0; variant < 2; variant++) {
+        set_up(&fixture, 1, 1);
+        for (size_t i = 0; i < 1000; i++) {
+            lahar_uuid uuid;
+            for (size_t k = 0; k < 16; k++) {
+                uuid.bytes[k] = (uint8_t)samples_random(&fixture.samples, 256);
+            }
+            char *text = lahar_arena_allocate(&fixture.samples.arena, 40);
+            for (size_t k = 0, at = 0; k < 16; k++) {
+                if (k == 4 || k == 6 || k == 8 || k == 10) {
+                    text[at++] = '-';
+                }
+                (void)snprintf(text + at, 3, "%02x", uuid.bytes[k]);
+                at += 2;
+            }
+            lahar_pair *pair = lahar_arena_allocate(&fixture.samples.arena, sizeof *pair);
+            *pair = (lahar_pair){samples_bytes("uuid"), samples_bytes(text), false};
+            lahar_value values[2] = {
+                {.field = samples_field(&fixture.samples, "uuid"), .type = LAHAR_UUID},
+                {.field = samples_field(&fixture.samples, "map"), .type = LAHAR_MAP}};
+            values[0].as.uuid = uuid;
+            values[1].as.map.items = pair;
+            values[1].as.map.count = variant;
+            add(&fixture, samples_event(&fixture.samples, values, 2));
+        }
+        sizes[variant] = check(&fixture);
+        tear_down(&fixture);
+    }
+    cr_assert_gt(sizes[0], 16000);
+    cr_assert_lt(sizes[1], sizes[0] + 300);
+}
+
+Test(block, stores_values_that_follow_from_another_once_for_each_of_its_values)
+{
+    struct fixture fixture;
+    uint32_t sizes[2];
+    for (size_t variant = 0; variant < 2; variant++) {
+        set_up(&fixture, 1, 1);
+        char names[100][24];
+        for (size_t i = 0; i < 100; i++) {
+            (void)snprintf(names[i], sizeof names[i], "%016llx",
+                           (unsigned long long)samples_random(&fixture.samples, 0));
+        }
+        for (size_t i = 0; i < 4000; i++) {
+            const size_t which = samples_random(&fixture.samples, 100);
+            lahar_value values[2] = {
+                {.field = samples_field(&fixture.samples, "i64"), .type = LAHAR_I64},
+                {.field = samples_field(&fixture.samples, "keyword"), .type = LAHAR_KEYWORD}};
+            values[0].as.i64 = (int64_t)which * 1000003;
+            values[1].as.bytes = samples_bytes(names[which]);
+            add(&fixture, samples_event(&fixture.samples, values, 1 + variant));
+        }
+        sizes[variant] = check(&fixture);
+        tear_down(&fixture);
+    }
+    /* A hundred names of eight random bytes in hexadecimal, and no code a row. */
+    cr_assert_lt(sizes[1] - sizes[0], 1300);
+}
+
+Test(block, reads_one_piece_of_a_long_text)
+{
+    struct fixture fixture;
+    set_up(&fixture, 1, 1);
+    lahar_value value = {.field = samples_field(&fixture.samples, "text"), .type = LAHAR_TEXT};
+    for (size_t i = 0; i < 40; i++) {
+        const size_t size = i == 20 ? 3000000 : 20000 + i;
+        char *text = lahar_arena_allocate(&fixture.samples.arena, size);
+        for (size_t k = 0; k < size; k++) {
+            text[k] = (char)('a' + samples_random(&fixture.samples, 26));
+        }
+        value.as.bytes = (lahar_bytes){text, size};
+        add(&fixture, samples_event(&fixture.samples, &value, 1));
+    }
+    (void)check(&fixture);
+    tear_down(&fixture);
+}
+
+Test(block, inflates_only_what_a_read_needs)
+{
+    struct fixture fixture;
+    set_up(&fixture, 1, 1);
+    lahar_value value = {.field = samples_field(&fixture.samples, "text"), .type = LAHAR_TEXT};
+    for (size_t i = 0; i < 40; i++) {
+        char *text = lahar_arena_allocate(&fixture.samples.arena, 20000);
+        for (size_t k = 0; k < 20000; k++) {
+            text[k] = (char)('a' + samples_random(&fixture.samples, 26));
+        }
+        value.as.bytes = (lahar_bytes){text, 20000};
+        add(&fixture, samples_event(&fixture.samples, &value, 1));
+    }
+    struct lahar_buffer out;
+    lahar_buffer_init(&out, &lahar_allocator_libc);
+    struct lahar_block_info info;
+    cr_assert_eq(lahar_block_writer_finish(fixture.writer, &out, &info, NULL), LAHAR_OK);
+    struct lahar_block *block = NULL;
+    cr_assert_eq(lahar_block_create(out.data, out.size, NULL, &lahar_allocator_libc, &block, NULL),
+                 LAHAR_OK);
+    struct lahar_arena arena;
+    lahar_arena_init(&arena, &lahar_allocator_libc, 0);
+    lahar_event event;
+    cr_assert_eq(lahar_block_read(block, 39, &arena, &event, NULL), LAHAR_OK);
+    uint32_t inflated = 0;
+    for (uint32_t i = 0; i < block->header.group_count; i++) {
+        inflated += block->groups[i].is_ready ? block->groups[i].raw_size : 0;
+    }
+    cr_assert_lt(inflated, 130 * 1024);
+    cr_assert_gt(block->header.image_size, 40 * 20000);
+    lahar_arena_deinit(&arena);
+    lahar_block_release(block);
+    tear_down(&fixture);
+}
