@@ -406,7 +406,7 @@ static void sort_values(lahar_value *values, size_t count)
 lahar_status lahar_row_decode(const uint8_t *row, size_t row_size, struct lahar_arena *arena,
                               lahar_event *event_out, lahar_error *error)
 {
-    if (lahar_row_size(row, row_size) != row_size) {
+    if (row_size < LAHAR_ROW_HEADER_SIZE || lahar_row_size(row, row_size) != row_size) {
         return lahar_fail(error, LAHAR_CORRUPT, "a row of %zu bytes has another size inside",
                           row_size);
     }
