@@ -19,6 +19,7 @@ void lahar_column_encoder_init(struct lahar_column_encoder *encoder,
                                const lahar_allocator *allocator)
 {
     encoder->allocator = allocator;
+    encoder->has_failed = false;
     for (uint32_t i = 0; i < LAHAR_GROUP_COUNT; i++) {
         lahar_buffer_init(&encoder->groups[i], allocator);
     }
@@ -302,6 +303,7 @@ static bool try_decimal(struct lahar_column_encoder *encoder, struct lahar_place
     }
     lahar_buffer_clear(&encoder->numbers);
     if (!lahar_buffer_reserve(&encoder->numbers, (size_t)column->entry_count * sizeof(uint64_t))) {
+        encoder->has_failed = true;
         return false;
     }
     uint64_t *numbers = (uint64_t *)(void *)encoder->numbers.data;
@@ -400,7 +402,6 @@ bool lahar_column_encoder_run(struct lahar_column_encoder *encoder,
     }
     lahar_buffer_clear(&encoder->long_texts);
     lahar_buffer_clear(&encoder->sections);
-    lahar_buffer_clear(&encoder->numbers);
     if (!choose_sources(encoder, columns, count, row_count)) {
         return false;
     }
@@ -410,8 +411,8 @@ bool lahar_column_encoder_run(struct lahar_column_encoder *encoder,
         }
         encode_entries(encoder, &columns[i]);
     }
-    bool has_failed = encoder->long_texts.has_failed || encoder->sections.has_failed ||
-                      encoder->numbers.has_failed;
+    bool has_failed =
+        encoder->long_texts.has_failed || encoder->sections.has_failed || encoder->has_failed;
     for (uint32_t i = 0; i < LAHAR_GROUP_COUNT; i++) {
         has_failed = has_failed || encoder->groups[i].has_failed;
     }

@@ -46,6 +46,7 @@ struct lahar_column_encoder {
     struct lahar_buffer map;        /* u32 by code of a source */
     struct lahar_buffer numbers;    /* u64 */
     struct lahar_buffer order;      /* struct lahar_placed_column * */
+    bool has_failed; /* memory was refused for something that is cleared between columns */
     const lahar_allocator *allocator;
 };
 

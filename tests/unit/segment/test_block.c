@@ -105,7 +105,7 @@ Test(block, gives_back_a_single_random_event)
 Test(block, gives_back_a_few_random_events)
 {
     for (uint64_t seed = 1; seed <= 100; seed++) {
-        round_trip_random(seed, 2 + seed % 13, 1, seed % 3);
+        round_trip_random(seed, 2 + (uint32_t)seed % 13, 1, (uint32_t)seed % 3);
     }
 }
 

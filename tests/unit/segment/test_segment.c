@@ -280,7 +280,7 @@ Test(segment, answers_rightly_or_not_at_all_with_any_bit_flipped)
 {
     struct fixture fixture;
     set_up(&fixture, 5);
-    fill(&fixture, 12, 1);
+    fill(&fixture, 5, 1);
     cr_assert_eq(write_file(&fixture, 1, &lahar_allocator_libc, NULL), LAHAR_OK);
     char path[128];
     path_of(&fixture, ".events", path);
