@@ -40,8 +40,8 @@ bool lahar_query_uuid_parse(const void *text, size_t size, lahar_uuid *uuid_out)
         if (digit < 0) {
             return false;
         }
-        uint8_t *byte = &uuid_out->bytes[nibble / 2];
-        *byte = nibble % 2 == 0 ? (uint8_t)(digit << 4) : (uint8_t)(*byte | digit);
+        const uint8_t high = nibble % 2 == 0 ? 0 : uuid_out->bytes[nibble / 2];
+        uuid_out->bytes[nibble / 2] = (uint8_t)(nibble % 2 == 0 ? digit << 4 : high | digit);
         nibble++;
     }
     return true;
