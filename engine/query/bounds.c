@@ -34,11 +34,19 @@ static lahar_status replace(struct lahar_bounds *into, struct lahar_bounds *othe
     return LAHAR_OK;
 }
 
-/* Gives up knowing what must match. */
-static void loosen(struct lahar_bounds *bounds)
+void lahar_bounds_set(struct lahar_bounds *bounds, enum lahar_bounds_shape shape)
 {
-    drop_must(bounds);
-    bounds->is_exact = false;
+    *bounds = (struct lahar_bounds){.shape = shape};
+}
+
+void lahar_bounds_loosen(struct lahar_bounds *bounds)
+{
+    if (bounds->shape == LAHAR_BOUNDS_SOME) {
+        drop_must(bounds);
+        bounds->is_exact = false;
+    } else if (bounds->shape == LAHAR_BOUNDS_EVERY) {
+        bounds->shape = LAHAR_BOUNDS_UNKNOWN;
+    }
 }
 
 /* Holds must as a set of its own, so that may can change apart from it. */
@@ -64,7 +72,7 @@ static lahar_status and_sets(struct lahar_bounds *into, struct lahar_bounds *oth
     lahar_status status = LAHAR_OK;
     if (!into->is_exact || !other->is_exact) {
         if (must == NULL) {
-            loosen(into);
+            lahar_bounds_loosen(into);
         } else {
             status = split(into, error);
             if (into->has_must) {
@@ -116,7 +124,7 @@ lahar_status lahar_bounds_and(struct lahar_bounds *into, struct lahar_bounds *ot
         (void)replace(into, other);
     }
     if (into->shape == LAHAR_BOUNDS_SOME) {
-        loosen(into);
+        lahar_bounds_loosen(into);
     }
     return LAHAR_OK;
 }

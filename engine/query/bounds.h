@@ -23,6 +23,10 @@ struct lahar_bounds {
 };
 
 void lahar_bounds_deinit(struct lahar_bounds *bounds);
+/* Makes empty bounds of a shape that has no sets. */
+void lahar_bounds_set(struct lahar_bounds *bounds, enum lahar_bounds_shape shape);
+/* Gives up knowing what must match. */
+void lahar_bounds_loosen(struct lahar_bounds *bounds);
 
 /* into becomes its combination with other, which is used up, also on failure. */
 lahar_status lahar_bounds_and(struct lahar_bounds *into, struct lahar_bounds *other,
