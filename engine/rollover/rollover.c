@@ -94,7 +94,7 @@ static bool is_due(struct lahar_rollover *rollover)
         rollover->group_seen_ns = now;
     }
     const uint64_t age_ns = now - rollover->group_seen_ns;
-    return stat.resident_bytes >= store->group_size_bytes ||
+    return stat.is_memory_short || stat.resident_bytes >= store->group_size_bytes ||
            stat.resident_events >= store->options.group_event_count ||
            (stat.resident_bytes >= AGED_GROUP_SIZE_BYTES &&
             age_ns >= store->options.group_age_ms * NS_PER_MS) ||

@@ -269,6 +269,9 @@ static lahar_status read_contents(lahar_store *store, lahar_error *error)
     LAHAR_TRY(lahar_block_cache_create(&store->allocator, store->options.memory_limit_bytes / 8,
                                        &store->cache, error));
     LAHAR_TRY(open_files(store, error));
+#ifdef LAHAR_PLANTED_BUGS
+    store->recovery.planted_bugs = store->config.planted_bugs & LAHAR_PLANTED_JOURNAL_MASK;
+#endif
     return lahar_journal_recover(store->io, store->journal_directory, store->identity.store_id,
                                  state->sessions, state->session_count, state->rolled_id, read_only,
                                  &store->allocator, &store->recovery, error);
@@ -366,6 +369,17 @@ static lahar_status begin_session(lahar_store *store, uint64_t *first_id_out, la
     return status;
 }
 
+/* The arrival time of the newest event in event files. */
+static int64_t newest_arrival_ns(const struct lahar_manifest_state *state)
+{
+    int64_t newest_ns = INT64_MIN;
+    for (size_t i = 0; i < state->file_count; i++) {
+        const int64_t arrival_ns = state->files[i].info.arrival_max_ns;
+        newest_ns = arrival_ns > newest_ns ? arrival_ns : newest_ns;
+    }
+    return newest_ns;
+}
+
 static lahar_status start_journals(lahar_store *store, uint64_t first_id, lahar_error *error)
 {
     const struct lahar_journals_options options = {
@@ -382,6 +396,10 @@ static lahar_status start_journals(lahar_store *store, uint64_t first_id, lahar_
         .durability = store->options.durability,
         .sync_interval_ms = store->options.sync_interval_ms,
         .start_threads = store->config.start_threads,
+        .arrival_floor_ns = newest_arrival_ns(&store->manifest->state),
+#ifdef LAHAR_PLANTED_BUGS
+        .planted_bugs = store->config.planted_bugs & LAHAR_PLANTED_JOURNAL_MASK,
+#endif
     };
     LAHAR_TRY(lahar_journals_open(&options, &store->recovery, &store->journals, error));
     lahar_journals_set_ceiling(store->journals,

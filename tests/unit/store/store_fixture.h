@@ -91,8 +91,7 @@ static inline uint32_t store_fixture_stream(struct store_fixture *fixture, unsig
     char name[16];
     (void)snprintf(name, sizeof name, "s%u", n);
     uint32_t stream = 0;
-    lahar_stream_spec spec = {
-        .struct_size = sizeof spec, .name = name, .schema = LAHAR_SCHEMA_LOG};
+    lahar_stream_spec spec = {.struct_size = sizeof spec, .name = name, .schema = LAHAR_SCHEMA_LOG};
     lahar_error error = {0};
     const lahar_status status = lahar_stream_create(fixture->store, &spec, &stream, &error);
     cr_assert(status == LAHAR_OK || status == LAHAR_EXISTS, "%s", error.message);
@@ -136,8 +135,8 @@ static inline lahar_status store_fixture_append(struct store_fixture *fixture, l
     if (first_id != 0) {
         if (fixture->event_count + count > fixture->event_capacity) {
             fixture->event_capacity = 2 * (fixture->event_count + count);
-            fixture->events = realloc(fixture->events,
-                                      fixture->event_capacity * sizeof *fixture->events);
+            fixture->events =
+                realloc(fixture->events, fixture->event_capacity * sizeof *fixture->events);
         }
         for (size_t i = 0; i < count; i++) {
             added[i].id = first_id + i;

@@ -86,8 +86,7 @@ Test(store_open, reports_a_damaged_or_missing_manifest)
     store_fixture_init(&fixture, 1);
     store_fixture_open(&fixture);
     store_fixture_close(&fixture);
-    cr_assert_eq(lahar_sim_disk_flip_bit(fixture.disk, "store/manifest-1", 8 * 70, NULL),
-                 LAHAR_OK);
+    cr_assert_eq(lahar_sim_disk_flip_bit(fixture.disk, "store/manifest-1", 8 * 70, NULL), LAHAR_OK);
     cr_assert_eq(store_fixture_try_open(&fixture, NULL), LAHAR_CORRUPT);
     cr_assert_eq(fixture.io->ops->unlink(fixture.io, "store/manifest-1", NULL), LAHAR_OK);
     cr_assert_eq(store_fixture_try_open(&fixture, NULL), LAHAR_CORRUPT);
@@ -214,8 +213,7 @@ Test(store_open, of_a_reader_refuses_everything_that_writes)
     check_scan(&fixture);
     check_get(&fixture);
     lahar_batch *batch = NULL;
-    lahar_stream_spec spec = {
-        .struct_size = sizeof spec, .name = "x", .schema = LAHAR_SCHEMA_LOG};
+    lahar_stream_spec spec = {.struct_size = sizeof spec, .name = "x", .schema = LAHAR_SCHEMA_LOG};
     cr_assert_eq(lahar_batch_create(fixture.store, &batch, NULL), LAHAR_READ_ONLY);
     cr_assert_eq(lahar_stream_create(fixture.store, &spec, NULL, NULL), LAHAR_READ_ONLY);
     cr_assert_eq(lahar_rollover(fixture.store, 0, NULL), LAHAR_READ_ONLY);
