@@ -179,7 +179,10 @@ Test(store_read, takes_an_events_time_from_its_arrival_where_asked)
     lahar_batch *batch = NULL;
     uint64_t id = 0;
     cr_assert_eq(lahar_batch_create(fixture.store, &batch, NULL), LAHAR_OK);
-    const lahar_event event = {.stream = stream, .time_ns = LAHAR_TIME_OF_ARRIVAL};
+    const lahar_value level = {
+        .field = LAHAR_FIELD_LEVEL, .type = LAHAR_KEYWORD, .as.bytes = {"INFO", 4}};
+    const lahar_event event = {
+        .stream = stream, .time_ns = LAHAR_TIME_OF_ARRIVAL, .values = &level, .value_count = 1};
     cr_assert_eq(lahar_append(batch, &event, NULL, &id, NULL), LAHAR_OK);
     lahar_batch_destroy(batch);
     int64_t resident_time_ns = 0;
