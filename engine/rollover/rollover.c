@@ -162,11 +162,6 @@ static void note_success(struct lahar_rollover *rollover, uint64_t rolled_id)
 static lahar_status await_durable(struct lahar_rollover *rollover, lahar_error *error)
 {
     const lahar_store *store = rollover->store;
-#ifdef LAHAR_PLANTED_BUGS
-    if ((store->config.planted_bugs & LAHAR_PLANTED_ROLLOVER_BEFORE_DURABLE) != 0) {
-        return LAHAR_OK;
-    }
-#endif
     if (lahar_journals_durable_id(store->journals) >= rollover->cut_id) {
         return LAHAR_OK;
     }

@@ -17,8 +17,7 @@ enum lahar_store_work {
  * LAHAR_PLANTED_BUGS. The low 16 bits belong to the journal. */
 enum lahar_store_planted_bug {
     LAHAR_PLANTED_JOURNAL_MASK = 0xffff,
-    LAHAR_PLANTED_ROLLOVER_NO_DIRECTORY_SYNC = 1 << 16,
-    LAHAR_PLANTED_ROLLOVER_BEFORE_DURABLE = 1 << 17
+    LAHAR_PLANTED_ROLLOVER_NO_DIRECTORY_SYNC = 1 << 16
 };
 
 struct lahar_store_config {
