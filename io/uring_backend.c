@@ -509,7 +509,8 @@ static int probe_ring(struct io_uring *ring, const lahar_allocator *allocator)
 static lahar_status probe(struct uring_io *io, lahar_error *error)
 {
     int outcome = -ENOSYS;
-    for (size_t i = 0; i < sizeof ring_flavours / sizeof *ring_flavours; i++) {
+    for (size_t i = 0; i < sizeof ring_flavours / sizeof *ring_flavours && outcome != -ENOMEM;
+         i++) {
         struct io_uring ring;
         outcome = io_uring_queue_init(SPARE_ENTRIES, &ring, ring_flavours[i].flags);
         if (outcome != 0) {
