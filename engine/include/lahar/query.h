@@ -38,24 +38,26 @@ typedef struct lahar_query_options {
     uint64_t count_limit; /* for LAHAR_COUNT_AT_LEAST */
     uint64_t deadline_ns; /* LAHAR_WAIT_FOREVER: none */
     uint32_t threads;     /* 0: one a core */
-    const char *resume;   /* a string of lahar_query_resume_token to go on from, or NULL */
+    const char *resume; /* a string of lahar_query_resume_token to go on from, or NULL; borrowed */
 } lahar_query_options;
 
 LAHAR_API void lahar_query_options_init(lahar_query_options *options);
 
 /* Parses, plans and starts a query over a snapshot taken now. expression is
- * UTF-8, borrowed for the call; empty or "*" matches everything.
- * LAHAR_INVALID: error.offset is the byte of the expression at fault. */
+ * UTF-8, borrowed for the call; empty or "*" matches everything. options NULL: the defaults.
+ * One thread at a time, but for lahar_query_cancel. The snapshot keeps files and memory
+ * alive until close. LAHAR_INVALID: error.offset is the byte of the expression at fault, or
+ * the resume token is damaged or of another query; LAHAR_BUSY as for lahar_get. */
 LAHAR_API LAHAR_NODISCARD lahar_status lahar_query_open(lahar_store *store, const char *expression,
                                                         size_t expression_size,
                                                         const lahar_query_options *options,
                                                         lahar_query **query_out,
                                                         lahar_error *error);
 
-/* The next matching event in order; see lahar_cursor_next for ownership.
- * LAHAR_NOT_FOUND: no more. LAHAR_CORRUPT: a damaged block or shard, named in
- * error, may have hidden events; further calls go on with the rest.
- * LAHAR_TIMEOUT, LAHAR_CANCELLED. */
+/* The next matching event in order, owned by the query until any other call on
+ * it. LAHAR_NOT_FOUND: no more, or the limit is reached. LAHAR_CORRUPT: a block or
+ * file, named in error, cannot be read and may have hidden events; further calls go on with
+ * the rest. LAHAR_TIMEOUT, LAHAR_CANCELLED. May read from disk. */
 LAHAR_API LAHAR_NODISCARD lahar_status lahar_query_next(lahar_query *query,
                                                         const lahar_event **event_out,
                                                         lahar_error *error);
@@ -75,11 +77,13 @@ typedef struct lahar_query_result {
     uint64_t scanned_bytes;
     uint32_t shards_total;
     uint32_t shards_pruned;
-    uint32_t shards_failed;
-    bool is_partial; /* something could not be read: see shards_failed */
+    uint32_t shards_failed; /* missing or damaged: their files were scanned */
+    bool is_partial;        /* events could not be read and may be missing */
 } lahar_query_result;
 
-/* Counts to the end as far as the count mode asks; may block for that. */
+/* Counts to the end as far as the count mode asks; may block for that. The total is of the
+ * whole query, also of one that was resumed. Set result_out->struct_size. LAHAR_TIMEOUT and
+ * LAHAR_CANCELLED fill in what is known so far. */
 LAHAR_API LAHAR_NODISCARD lahar_status lahar_query_result_get(lahar_query *query,
                                                               lahar_query_result *result_out,
                                                               lahar_error *error);
