@@ -332,5 +332,10 @@ lahar_status lahar_recovery_scan_files(struct lahar_recovery_scan *scan, lahar_e
         status = scan_file(scan, list.numbers[i], error);
     }
     lahar_release(scan->allocator, list.numbers);
+    /* The process that created a file may have died before it synced the name; what is
+     * recovered from the file, or written to it from now on, must not vanish with it. */
+    if (status == LAHAR_OK && !scan->read_only) {
+        status = scan->io->ops->sync_directory(scan->io, scan->directory, error);
+    }
     return status;
 }

@@ -235,7 +235,6 @@ lahar_status lahar_store_enter_directory(lahar_store *store, uint64_t deadline_n
     const bool may_create = !store->options.must_exist;
     if (status == LAHAR_NOT_FOUND && may_create) {
         LAHAR_TRY(make_directory(store, store->directory, error));
-        LAHAR_TRY(sync_parent(store, error));
     } else if (status != LAHAR_OK) {
         if (error != NULL && error->status == LAHAR_OK) {
             *error = cause;
@@ -248,7 +247,12 @@ lahar_status lahar_store_enter_directory(lahar_store *store, uint64_t deadline_n
     LAHAR_TRY(take_lock(store, deadline_ns, error));
     /* Another process may have made the store before this one had the lock. */
     LAHAR_TRY(look(store, &contents, error));
-    return contents.has_identity ? LAHAR_OK : create(store, error);
+    /* Whoever made the directory may have died before its name, or the names in it, were
+     * synced; nothing committed from now on may vanish with them. */
+    LAHAR_TRY(sync_parent(store, error));
+    return contents.has_identity
+               ? store->io->ops->sync_directory(store->io, store->directory, error)
+               : create(store, error);
 }
 
 /* --- removing what is not named -------------------------------------------------------------- */
