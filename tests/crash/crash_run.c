@@ -1,0 +1,403 @@
+/* Runs one scenario on one simulated disk: see crash_run.h. */
+#include "crash_run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/store/store_internal.h"
+#include "io/base/allocator.h"
+#include "io/sim_disk.h"
+
+enum {
+    DIRECTORY_STREAMS = HISTORY_STREAMS,
+    INNER_POINTS = 24
+};
+static const char store_directory[] = "store";
+
+/* A store in use, and the disk under it. */
+struct live {
+    struct crash_run *run;
+    struct lahar_sim_disk *disk;
+    struct lahar_io *io;
+    lahar_store *store;
+    lahar_batch *batch;
+    uint32_t streams[DIRECTORY_STREAMS];
+    uint32_t extra_streams;
+    uint64_t random;
+    struct history history;
+};
+
+/* splitmix64 */
+static uint64_t draw(struct live *live, uint64_t below)
+{
+    uint64_t z = (live->random += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (z ^ (z >> 31)) % below;
+}
+
+static bool fail(struct live *live, const char *what, const lahar_error *error)
+{
+    if (live->run->reason[0] == '\0') {
+        (void)snprintf(live->run->reason, sizeof live->run->reason, "%s: %.400s", what,
+                       error == NULL ? live->history.reason : error->message);
+    }
+    return false;
+}
+
+static lahar_status open_store(struct live *live, bool read_only, lahar_error *error)
+{
+    struct lahar_store_config config = {.io = live->io, .planted_bugs = live->run->planted};
+    lahar_options options;
+    lahar_options_init(&options);
+    options.read_only = read_only;
+    options.durability = live->run->scenario->durability;
+    options.group_event_count = live->run->scenario->group_event_count;
+    options.journal_count = live->run->scenario->journal_count;
+    options.memory_limit_bytes = 64u << 20;
+    return lahar_store_open_config(store_directory, &options, &config, LAHAR_NO_WAIT, &live->store,
+                                   error);
+}
+
+static lahar_status find_or_create_stream(struct live *live, const char *name, uint32_t *stream_out,
+                                          lahar_error *error)
+{
+    const lahar_stream_spec spec = {
+        .struct_size = sizeof spec, .name = name, .schema = LAHAR_SCHEMA_LOG};
+    const lahar_status status = lahar_stream_create(live->store, &spec, stream_out, error);
+    if (status == LAHAR_EXISTS) {
+        *error = (lahar_error){0};
+        return LAHAR_OK;
+    }
+    return status;
+}
+
+static lahar_status open_live(struct live *live, lahar_error *error)
+{
+    lahar_status status = lahar_sim_disk_io(live->disk, &live->io, error);
+    if (status == LAHAR_OK) {
+        status = open_store(live, false, error);
+    }
+    if (status == LAHAR_OK) {
+        status = find_or_create_stream(live, "even", &live->streams[0], error);
+    }
+    if (status == LAHAR_OK) {
+        status = find_or_create_stream(live, "odd", &live->streams[1], error);
+    }
+    if (status == LAHAR_OK) {
+        status = lahar_batch_create(live->store, &live->batch, error);
+    }
+    return status;
+}
+
+/* Leaves the store as a dying process would. */
+static void drop_live(struct live *live)
+{
+    lahar_batch_destroy(live->batch);
+    live->batch = NULL;
+    lahar_store_abandon(live->store);
+    live->store = NULL;
+    if (live->io != NULL) {
+        live->io->ops->destroy(live->io);
+        live->io = NULL;
+    }
+}
+
+static lahar_status close_live(struct live *live, lahar_error *error)
+{
+    lahar_batch_destroy(live->batch);
+    live->batch = NULL;
+    const lahar_status status = lahar_store_close(live->store, LAHAR_WAIT_FOREVER, error);
+    live->store = NULL;
+    live->io->ops->destroy(live->io);
+    live->io = NULL;
+    return status;
+}
+
+static lahar_status append(struct live *live, const struct crash_action *action, lahar_error *error)
+{
+    struct history *history = &live->history;
+    const uint32_t number = history->batch_count;
+    struct history_batch *batch = &history->batches[number];
+    const lahar_append_options options = {.struct_size = sizeof options,
+                                          .durability = action->durability,
+                                          .deadline_ns = LAHAR_WAIT_FOREVER};
+    *batch = (struct history_batch){.event_count = action->events,
+                                    .message_size = action->message_size,
+                                    .session = history->session,
+                                    .has_offset =
+                                        action->has_offset || action->kind == CRASH_OFFSET_ONLY};
+    history->batch_count++;
+    lahar_status status = history_build(history, number, live->streams, live->batch, error);
+    if (status == LAHAR_OK) {
+        status = lahar_batch_commit(live->batch, &options, &batch->first_id, error);
+    }
+    batch->is_gone = batch->first_id == 0;
+    if (batch->first_id != 0 && batch->first_id < history->id_ceiling) {
+        (void)snprintf(error->message, sizeof error->message, "id %llu was handed out twice",
+                       (unsigned long long)batch->first_id);
+        return error->status = LAHAR_INTERNAL;
+    }
+    if (batch->first_id != 0) {
+        history->id_ceiling = batch->first_id + (batch->event_count == 0 ? 1 : batch->event_count);
+    }
+    batch->is_durable = status == LAHAR_OK && action->durability == LAHAR_DURABILITY_COMMIT;
+    return status;
+}
+
+static lahar_status no_space(struct live *live, const struct crash_action *action,
+                             lahar_error *error)
+{
+    lahar_sim_disk_capacity(live->disk, 0);
+    lahar_status status = append(live, action, error);
+    for (unsigned i = 0; i < 40; i++) {
+        (void)lahar_store_step(live->store, (uint32_t)draw(live, LAHAR_WORK_COUNT));
+    }
+    lahar_sim_disk_capacity(live->disk, UINT64_MAX);
+    lahar_sim_disk_advance(live->disk, UINT64_C(2000000000));
+    if (status == LAHAR_NO_SPACE) {
+        *error = (lahar_error){0};
+        status = LAHAR_OK;
+    }
+    return status;
+}
+
+static lahar_status act(struct live *live, const struct crash_action *action, lahar_error *error)
+{
+    char name[16];
+    uint32_t stream = 0;
+    lahar_status status = LAHAR_OK;
+    switch (action->kind) {
+    case CRASH_APPEND:
+    case CRASH_OFFSET_ONLY:
+        return append(live, action, error);
+    case CRASH_STEPS:
+        (void)lahar_store_step(live->store, (uint32_t)draw(live, LAHAR_WORK_COUNT));
+        return LAHAR_OK;
+    case CRASH_SYNC:
+        return lahar_sync(live->store, LAHAR_WAIT_FOREVER, error);
+    case CRASH_ROLLOVER:
+        return lahar_rollover(live->store, LAHAR_WAIT_FOREVER, error);
+    case CRASH_ADVANCE:
+        lahar_sim_disk_advance(live->disk, UINT64_C(1000000000));
+        return LAHAR_OK;
+    case CRASH_NO_SPACE:
+        return no_space(live, action, error);
+    case CRASH_STREAM:
+        (void)snprintf(name, sizeof name, "extra%u", live->extra_streams++);
+        return find_or_create_stream(live, name, &stream, error);
+    case CRASH_REOPEN:
+        status = close_live(live, error);
+        for (uint32_t i = 0; status == LAHAR_OK && i < live->history.batch_count; i++) {
+            live->history.batches[i].is_durable = !live->history.batches[i].is_gone;
+        }
+        live->history.session++;
+        return status == LAHAR_OK ? open_live(live, error) : status;
+    case CRASH_KILL:
+        history_note_durable(&live->history, lahar_durable_id(live->store));
+        drop_live(live);
+        lahar_sim_disk_restart(live->disk, live->random, false);
+        status = open_live(live, error);
+        if (status == LAHAR_OK) {
+            history_settle(&live->history, live->store);
+        }
+        return status;
+    }
+    return LAHAR_INTERNAL;
+}
+
+/* Runs the script until it ends or the disk crashes; false at a failure that no
+ * crash explains. */
+static bool play(struct live *live)
+{
+    const struct crash_scenario *scenario = live->run->scenario;
+    lahar_error error = {0};
+    lahar_status status = open_live(live, &error);
+    for (size_t i = 0; status == LAHAR_OK && i < scenario->action_count; i++) {
+        for (uint32_t n = 0; status == LAHAR_OK && n < scenario->actions[i].count; n++) {
+            status = act(live, &scenario->actions[i], &error);
+            if (live->store != NULL) {
+                history_note_durable(&live->history, lahar_durable_id(live->store));
+            }
+        }
+    }
+    return status == LAHAR_OK || lahar_sim_disk_has_crashed(live->disk)
+               ? true
+               : fail(live, "scenario", &error);
+}
+
+static bool start(struct live *live, struct crash_run *run)
+{
+    lahar_error error = {0};
+    memset(live, 0, sizeof *live);
+    live->run = run;
+    live->random = run->seed * 0x2545f4914f6cdd1du + 1;
+    run->reason[0] = '\0';
+    if (lahar_sim_disk_create(&lahar_allocator_libc, run->seed, &live->disk, &error) != LAHAR_OK) {
+        return fail(live, "disk", &error);
+    }
+    return true;
+}
+
+static void finish(struct live *live)
+{
+    if (live->store != NULL || live->io != NULL) {
+        drop_live(live);
+    }
+    lahar_sim_disk_destroy(live->disk);
+}
+
+static void note_finding(void *context, const lahar_finding *finding)
+{
+    struct live *live = context;
+    lahar_error error = {0};
+    (void)snprintf(error.message, sizeof error.message, "%s at %llu: %s", finding->file,
+                   (unsigned long long)finding->offset, finding->message);
+    (void)fail(live, "verify", &error);
+}
+
+static bool verify(struct live *live)
+{
+    lahar_error error = {0};
+    lahar_verify_result result = {.struct_size = sizeof result};
+    const lahar_verify_options options = {
+        .struct_size = sizeof options, .full = true, .on_finding = note_finding, .context = live};
+    if (lahar_verify(live->store, &options, &result, &error) != LAHAR_OK) {
+        return fail(live, "verify", &error);
+    }
+    return result.finding_count == 0;
+}
+
+/* Judges what is there now; *found_out: events. */
+static bool judge(struct live *live, const char *when, uint64_t *found_out)
+{
+    return history_check(&live->history, live->store, found_out) ? true : fail(live, when, NULL);
+}
+
+/* Two more commits, then a clean close or, what a recovery that synced too little does not
+ * survive, a power loss; a reopening: all as if nothing had happened. */
+static bool go_on(struct live *live, bool ends_in_power_loss)
+{
+    const struct crash_action more = {CRASH_APPEND, 1, 2, 40, LAHAR_DURABILITY_COMMIT, true};
+    lahar_error error = {0};
+    uint64_t found = 0;
+    uint64_t again = 0;
+    history_settle(&live->history, live->store);
+    for (unsigned i = 0; i < 2; i++) {
+        if (append(live, &more, &error) != LAHAR_OK) {
+            return fail(live, "append after recovery", &error);
+        }
+    }
+    if (!judge(live, "after recovery and appends", &found)) {
+        return false;
+    }
+    if (ends_in_power_loss) {
+        drop_live(live);
+        lahar_sim_disk_restart(live->disk, live->random, true);
+    } else if (close_live(live, &error) != LAHAR_OK) {
+        return fail(live, "close after recovery", &error);
+    }
+    live->history.session++;
+    if (open_live(live, &error) != LAHAR_OK) {
+        return fail(live, "second reopening", &error);
+    }
+    if (!judge(live, "after the second reopening", &again)) {
+        return false;
+    }
+    if (found != again) {
+        (void)snprintf(error.message, sizeof error.message, "%llu events became %llu",
+                       (unsigned long long)found, (unsigned long long)again);
+        return fail(live, "second reopening", &error);
+    }
+    return verify(live);
+}
+
+/* A reader opens the crashed directory before any writer: it must see a valid
+ * state and touch nothing. */
+static bool read_only_look(struct live *live)
+{
+    lahar_error error = {0};
+    uint64_t found = 0;
+    const uint64_t before = lahar_sim_disk_operations(live->disk);
+    if (lahar_sim_disk_io(live->disk, &live->io, &error) != LAHAR_OK) {
+        return fail(live, "disk", &error);
+    }
+    const lahar_status status = open_store(live, true, &error);
+    bool ok = true;
+    if (status == LAHAR_OK) {
+        ok = judge(live, "read-only", &found);
+    } else {
+        for (uint32_t i = 0; i < live->history.batch_count; i++) {
+            if (live->history.batches[i].is_durable) {
+                ok = fail(live, "read-only opening", &error);
+                break;
+            }
+        }
+    }
+    drop_live(live);
+    if (ok && lahar_sim_disk_operations(live->disk) != before) {
+        (void)snprintf(error.message, sizeof error.message, "a reader wrote");
+        ok = fail(live, "read-only", &error);
+    }
+    return ok;
+}
+
+static bool recover(struct live *live, uint64_t at, unsigned variant, uint64_t *inner_crashes)
+{
+    lahar_error error = {0};
+    uint64_t found = 0;
+    lahar_sim_disk_crash_at(live->disk, UINT64_MAX);
+    lahar_sim_disk_restart(live->disk, live->run->seed * 31 + at * 7 + variant, variant != 2);
+    if (variant == 1 && !read_only_look(live)) {
+        return false;
+    }
+    if (variant == 3) {
+        const uint64_t inner = lahar_sim_disk_operations(live->disk) + at % INNER_POINTS;
+        lahar_sim_disk_crash_at(live->disk, inner);
+        if (open_live(live, &error) != LAHAR_OK && !lahar_sim_disk_has_crashed(live->disk)) {
+            return fail(live, "recovery", &error);
+        }
+        *inner_crashes += lahar_sim_disk_has_crashed(live->disk) ? 1 : 0;
+        error = (lahar_error){0};
+        drop_live(live);
+        lahar_sim_disk_crash_at(live->disk, UINT64_MAX);
+        lahar_sim_disk_restart(live->disk, live->run->seed * 37 + at, true);
+    }
+    if (open_live(live, &error) != LAHAR_OK) {
+        return fail(live, "recovery", &error);
+    }
+    return judge(live, "after recovery", &found) && verify(live) && go_on(live, variant % 2 == 0);
+}
+
+bool crash_run_count(struct crash_run *run, uint64_t *operations_out)
+{
+    struct live live;
+    uint64_t found = 0;
+    *operations_out = 0;
+    bool ok = start(&live, run) && play(&live) && judge(&live, "at the end", &found);
+    if (ok) {
+        *operations_out = lahar_sim_disk_operations(live.disk);
+        ok = verify(&live) && go_on(&live, false);
+    }
+    finish(&live);
+    return ok;
+}
+
+bool crash_run_point(struct crash_run *run, uint64_t at, unsigned variant, uint64_t *inner_crashes)
+{
+    struct live live;
+    bool ok = start(&live, run);
+    if (ok) {
+        lahar_sim_disk_crash_at(live.disk, at);
+        ok = play(&live);
+    }
+    if (ok) {
+        if (live.store != NULL) {
+            history_note_durable(&live.history, lahar_durable_id(live.store));
+        }
+        drop_live(&live);
+        ok = recover(&live, at, variant, inner_crashes);
+    }
+    finish(&live);
+    return ok;
+}

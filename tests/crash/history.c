@@ -1,0 +1,278 @@
+/* The oracle of the crash tests: see history.h. */
+#include "history.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MESSAGE_SIZE_MAX = 256 * 1024,
+    HEAD_SIZE = 64
+};
+
+static bool violate(struct history *history, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static bool violate(struct history *history, const char *format, ...)
+{
+    if (history->reason[0] == '\0') {
+        va_list arguments;
+        va_start(arguments, format);
+        (void)vsnprintf(history->reason, sizeof history->reason, format, arguments);
+        va_end(arguments);
+    }
+    return false;
+}
+
+/* "<batch> <place> <count>." and padding that depends on both numbers. */
+static size_t message_of(uint32_t number, uint32_t place, const struct history_batch *batch,
+                         char *out)
+{
+    const int head = snprintf(out, HEAD_SIZE, "%u %u %u.", number, place, batch->event_count);
+    for (uint32_t i = 0; i < batch->message_size; i++) {
+        out[(uint32_t)head + i] = (char)('a' + (number * 7 + place * 3 + i / 5) % 26);
+    }
+    return (size_t)head + batch->message_size;
+}
+
+lahar_status history_build(const struct history *history, uint32_t number,
+                           const uint32_t streams[HISTORY_STREAMS], lahar_batch *batch,
+                           lahar_error *error)
+{
+    const struct history_batch *plan = &history->batches[number];
+    lahar_status status = LAHAR_OK;
+    char *message = malloc(HEAD_SIZE + MESSAGE_SIZE_MAX);
+    if (message == NULL) {
+        return LAHAR_NO_MEMORY;
+    }
+    lahar_batch_clear(batch);
+    for (uint32_t place = 0; place < plan->event_count && status == LAHAR_OK; place++) {
+        const size_t size = message_of(number, place, plan, message);
+        const lahar_value value = {
+            .field = LAHAR_FIELD_MESSAGE, .type = LAHAR_TEXT, .as.bytes = {message, size}};
+        const lahar_event event = {.stream = streams[(number + place) % HISTORY_STREAMS],
+                                   .time_ns = LAHAR_TIME_OF_ARRIVAL,
+                                   .values = &value,
+                                   .value_count = 1};
+        status = lahar_batch_add(batch, &event, error);
+    }
+    if (status == LAHAR_OK && plan->has_offset) {
+        const int size = snprintf(message, HEAD_SIZE, "%u", number);
+        status = lahar_batch_add_offset(batch, (lahar_bytes){"s", 1}, (lahar_bytes){"k", 1},
+                                        (lahar_bytes){message, (size_t)size}, error);
+    }
+    free(message);
+    return status;
+}
+
+void history_note_durable(struct history *history, uint64_t durable_id)
+{
+    for (uint32_t i = 0; i < history->batch_count; i++) {
+        struct history_batch *batch = &history->batches[i];
+        if (batch->first_id != 0 && batch->session == history->session &&
+            batch->first_id + batch->event_count <= durable_id) {
+            batch->is_durable = true;
+        }
+    }
+}
+
+/* Compares one event with the plan of the batch that it says it belongs to. */
+static bool check_event(struct history *history, const lahar_event *event, char *scratch,
+                        uint32_t seen[HISTORY_BATCHES_MAX])
+{
+    const lahar_value *message = NULL;
+    for (size_t i = 0; i < event->value_count; i++) {
+        if (event->values[i].field == LAHAR_FIELD_MESSAGE) {
+            message = &event->values[i];
+        }
+    }
+    if (message == NULL || message->is_null || message->as.bytes.size == 0) {
+        return violate(history, "event %llu has no message", (unsigned long long)event->id);
+    }
+    char head[HEAD_SIZE] = {0};
+    const size_t head_size =
+        message->as.bytes.size < HEAD_SIZE - 1 ? message->as.bytes.size : HEAD_SIZE - 1;
+    memcpy(head, message->as.bytes.data, head_size);
+    uint32_t number = 0;
+    uint32_t place = 0;
+    uint32_t count = 0;
+    if (sscanf(head, "%u %u %u.", &number, &place, &count) != 3 || number >= history->batch_count ||
+        history->batches[number].is_gone || history->batches[number].first_id == 0 ||
+        place >= history->batches[number].event_count) {
+        return violate(history, "event %llu was never appended", (unsigned long long)event->id);
+    }
+    const struct history_batch *batch = &history->batches[number];
+    const size_t size = message_of(number, place, batch, scratch);
+    if (size != message->as.bytes.size || memcmp(scratch, message->as.bytes.data, size) != 0) {
+        return violate(history, "event %llu of batch %u has other bytes than were appended",
+                       (unsigned long long)event->id, number);
+    }
+    if (event->id != batch->first_id + place) {
+        return violate(history, "event %u of batch %u has id %llu, was given %llu", place, number,
+                       (unsigned long long)event->id,
+                       (unsigned long long)(batch->first_id + place));
+    }
+    if (seen[number] != place) {
+        return violate(history, "batch %u: event %u follows %u", number, place, seen[number]);
+    }
+    seen[number]++;
+    return true;
+}
+
+struct offset_found {
+    bool is_present;
+    uint32_t number;
+};
+
+static lahar_status note_offset(void *context, lahar_bytes key, lahar_bytes value)
+{
+    struct offset_found *found = context;
+    char text[16] = {0};
+    if (key.size == 1 && value.size < sizeof text) {
+        memcpy(text, value.data, value.size);
+        found->is_present = true;
+        found->number = (uint32_t)strtoul(text, NULL, 10);
+    }
+    return LAHAR_OK;
+}
+
+static bool check_batch(struct history *history, uint32_t number, uint32_t seen, bool *hole)
+{
+    const struct history_batch *batch = &history->batches[number];
+    if (batch->is_gone || batch->event_count == 0) {
+        return true;
+    }
+    if (seen != 0 && seen != batch->event_count) {
+        return violate(history, "batch %u is there in part: %u of %u events", number, seen,
+                       batch->event_count);
+    }
+    if (batch->is_durable && seen == 0) {
+        return violate(history, "batch %u was durable and is gone", number);
+    }
+    if (seen != 0 && *hole) {
+        return violate(history, "batch %u survived behind one that did not", number);
+    }
+    *hole = *hole || seen == 0;
+    return true;
+}
+
+static bool check_offset(struct history *history, const uint32_t seen[HISTORY_BATCHES_MAX],
+                         const struct offset_found *offset)
+{
+    uint32_t least = UINT32_MAX; /* newest batch whose offset must be there */
+    for (uint32_t i = 0; i < history->batch_count; i++) {
+        const struct history_batch *batch = &history->batches[i];
+        const bool is_there = batch->event_count == 0 ? batch->is_durable : seen[i] != 0;
+        if (batch->has_offset && !batch->is_gone && is_there) {
+            least = i;
+        }
+    }
+    if (least != UINT32_MAX && (!offset->is_present || offset->number < least)) {
+        return violate(history, "the offset of batch %u was lost", least);
+    }
+    if (!offset->is_present) {
+        return true;
+    }
+    if (offset->number >= history->batch_count || !history->batches[offset->number].has_offset) {
+        return violate(history, "offset %u was never recorded", offset->number);
+    }
+    const struct history_batch *batch = &history->batches[offset->number];
+    if (batch->is_gone || (batch->event_count != 0 && seen[offset->number] == 0)) {
+        return violate(history, "the offset of batch %u is kept without its events",
+                       offset->number);
+    }
+    return true;
+}
+
+static bool check_batches(struct history *history, const uint32_t seen[HISTORY_BATCHES_MAX],
+                          const struct offset_found *offset)
+{
+    bool hole[HISTORY_SESSIONS_MAX] = {false};
+    for (uint32_t i = 0; i < history->batch_count; i++) {
+        if (!check_batch(history, i, seen[i], &hole[history->batches[i].session])) {
+            return false;
+        }
+    }
+    return check_offset(history, seen, offset);
+}
+
+bool history_check(struct history *history, lahar_store *store, uint64_t *found_out)
+{
+    uint32_t seen[HISTORY_BATCHES_MAX] = {0};
+    struct offset_found offset = {false, 0};
+    lahar_error error = {0};
+    lahar_cursor *cursor = NULL;
+    bool ok = true;
+    uint64_t previous_id = 0;
+    *found_out = 0;
+    char *scratch = malloc(HEAD_SIZE + MESSAGE_SIZE_MAX);
+    if (scratch == NULL || lahar_scan(store, NULL, &cursor, &error) != LAHAR_OK) {
+        free(scratch);
+        return violate(history, "scan: %s", error.message);
+    }
+    while (ok) {
+        const lahar_event *event = NULL;
+        const lahar_status status = lahar_cursor_next(cursor, &event, &error);
+        if (status == LAHAR_NOT_FOUND) {
+            break;
+        }
+        if (status != LAHAR_OK) {
+            ok = violate(history, "next: %s", error.message);
+        } else if (event->id <= previous_id && *found_out != 0) {
+            ok = violate(history, "id %llu follows %llu", (unsigned long long)event->id,
+                         (unsigned long long)previous_id);
+        } else {
+            previous_id = event->id;
+            (*found_out)++;
+            ok = check_event(history, event, scratch, seen);
+        }
+    }
+    lahar_cursor_close(cursor);
+    free(scratch);
+    if (ok && lahar_offset_visit(store, (lahar_bytes){"s", 1}, note_offset, &offset, &error) !=
+                  LAHAR_OK) {
+        ok = violate(history, "offsets: %s", error.message);
+    }
+    return ok && check_batches(history, seen, &offset);
+}
+
+/* Marks a batch found by its first event. */
+static void keep_found(struct history *history, const lahar_event *event, bool kept[])
+{
+    for (uint32_t i = 0; i < history->batch_count; i++) {
+        const struct history_batch *batch = &history->batches[i];
+        if (batch->first_id != 0 && event->id >= batch->first_id &&
+            event->id < batch->first_id + batch->event_count) {
+            kept[i] = true;
+        }
+    }
+}
+
+void history_settle(struct history *history, lahar_store *store)
+{
+    bool kept[HISTORY_BATCHES_MAX] = {false};
+    struct offset_found offset = {false, 0};
+    lahar_cursor *cursor = NULL;
+    const lahar_event *event = NULL;
+    if (lahar_scan(store, NULL, &cursor, NULL) == LAHAR_OK) {
+        while (lahar_cursor_next(cursor, &event, NULL) == LAHAR_OK) {
+            keep_found(history, event, kept);
+        }
+        lahar_cursor_close(cursor);
+    }
+    if (lahar_offset_visit(store, (lahar_bytes){"s", 1}, note_offset, &offset, NULL) != LAHAR_OK) {
+        offset.is_present = false;
+    }
+    for (uint32_t i = 0; i < history->batch_count; i++) {
+        struct history_batch *batch = &history->batches[i];
+        if (batch->event_count == 0) {
+            /* Offsets alone show only as the newest offset. */
+            kept[i] = batch->is_durable || (offset.is_present && offset.number >= i);
+        }
+        /* What recovery showed once is durable from then on. */
+        batch->is_durable = kept[i];
+        batch->is_gone = batch->is_gone || !kept[i];
+    }
+    history->session++;
+}

@@ -1,0 +1,91 @@
+/* The scenarios that the crash explorer runs. Small ones first: most crash
+ * bugs need two or three operations (CrashMonkey, OSDI'18). */
+#include "crash_run.h"
+
+static const struct crash_action first_commit[] = {
+    {CRASH_APPEND, 2, 1, 10, LAHAR_DURABILITY_COMMIT, true},
+};
+
+static const struct crash_action commits[] = {
+    {CRASH_APPEND, 2, 3, 100, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_APPEND, 3, 1, 5000, LAHAR_DURABILITY_NONE, true},
+    {CRASH_STEPS, 6, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_OFFSET_ONLY, 1, 0, 0, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_APPEND, 2, 2, 600, LAHAR_DURABILITY_COMMIT, true},
+};
+
+static const struct crash_action interval[] = {
+    {CRASH_APPEND, 4, 5, 300, LAHAR_DURABILITY_INTERVAL, true},
+    {CRASH_STEPS, 10, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_ADVANCE, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_STEPS, 10, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 3, 2, 2000, LAHAR_DURABILITY_NONE, false},
+    {CRASH_SYNC, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 1, 1, 10, LAHAR_DURABILITY_INTERVAL, true},
+};
+
+static const struct crash_action rollover[] = {
+    {CRASH_APPEND, 3, 4, 200, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_ROLLOVER, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 2, 2, 100, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_APPEND, 2, 2, 100, LAHAR_DURABILITY_NONE, true},
+    {CRASH_ROLLOVER, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 1, 1, 100, LAHAR_DURABILITY_COMMIT, true},
+};
+
+static const struct crash_action reopen[] = {
+    {CRASH_APPEND, 2, 2, 100, LAHAR_DURABILITY_NONE, true},
+    {CRASH_REOPEN, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 2, 2, 100, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_KILL, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 2, 1, 3000, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_ROLLOVER, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_REOPEN, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 1, 1, 10, LAHAR_DURABILITY_COMMIT, true},
+};
+
+/* Journal files are recycled: the second and third group are written over the first. */
+static const struct crash_action recycle[] = {
+    {CRASH_APPEND, 8, 2, 60000, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_ROLLOVER, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 8, 2, 60000, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_ROLLOVER, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 8, 2, 60000, LAHAR_DURABILITY_NONE, true},
+    {CRASH_STEPS, 12, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_KILL, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 2, 1, 100, LAHAR_DURABILITY_COMMIT, true},
+};
+
+static const struct crash_action streams[] = {
+    {CRASH_APPEND, 1, 2, 50, LAHAR_DURABILITY_COMMIT, false},
+    {CRASH_STREAM, 2, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 1, 2, 50, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_ROLLOVER, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_STREAM, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_REOPEN, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 1, 2, 50, LAHAR_DURABILITY_COMMIT, true},
+};
+
+static const struct crash_action no_space[] = {
+    {CRASH_APPEND, 2, 2, 400, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_NO_SPACE, 1, 2, 4000, LAHAR_DURABILITY_NONE, true},
+    {CRASH_APPEND, 2, 2, 400, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_ROLLOVER, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_NO_SPACE, 1, 2, 4000, LAHAR_DURABILITY_NONE, true},
+    {CRASH_APPEND, 2, 2, 400, LAHAR_DURABILITY_COMMIT, true},
+};
+
+#define ACTIONS(array) (array), sizeof(array) / sizeof((array)[0])
+
+const struct crash_scenario crash_scenarios[] = {
+    {"first_commit", LAHAR_DURABILITY_COMMIT, 0, 1, ACTIONS(first_commit)},
+    {"commits", LAHAR_DURABILITY_COMMIT, 0, 16, ACTIONS(commits)},
+    {"interval", LAHAR_DURABILITY_INTERVAL, 0, 4, ACTIONS(interval)},
+    {"rollover", LAHAR_DURABILITY_COMMIT, 0, 4, ACTIONS(rollover)},
+    {"small_groups", LAHAR_DURABILITY_COMMIT, 5, 2, ACTIONS(commits)},
+    {"reopen", LAHAR_DURABILITY_INTERVAL, 0, 2, ACTIONS(reopen)},
+    {"recycle", LAHAR_DURABILITY_COMMIT, 0, 2, ACTIONS(recycle)},
+    {"streams", LAHAR_DURABILITY_COMMIT, 0, 1, ACTIONS(streams)},
+    {"no_space", LAHAR_DURABILITY_COMMIT, 0, 2, ACTIONS(no_space)},
+};
+const size_t crash_scenario_count = sizeof crash_scenarios / sizeof crash_scenarios[0];
