@@ -353,35 +353,46 @@ Test(segment, describes_itself_when_the_manifest_is_lost)
     tear_down(&fixture);
 }
 
+static void remove_files(struct fixture *fixture)
+{
+    char path[128];
+    path_of(fixture, ".events", path);
+    cr_assert_eq(fixture->io->ops->unlink(fixture->io, path, NULL), LAHAR_OK);
+    path_of(fixture, ".toc", path);
+    cr_assert_eq(fixture->io->ops->unlink(fixture->io, path, NULL), LAHAR_OK);
+}
+
 Test(segment, leaves_no_file_when_writing_fails)
 {
     struct fixture fixture;
     set_up(&fixture, 7);
-    fill(&fixture, 3000, 0);
+    fill(&fixture, 300, 0);
+    const uint64_t before = lahar_sim_disk_operations(fixture.disk);
+    cr_assert_eq(write_file(&fixture, 1, &lahar_allocator_libc, NULL), LAHAR_OK);
+    const uint64_t operation_count = lahar_sim_disk_operations(fixture.disk) - before;
+    remove_files(&fixture);
     static const enum lahar_sim_fault faults[] = {LAHAR_SIM_FAULT_EIO, LAHAR_SIM_FAULT_ENOSPC};
+    uint32_t failures[2] = {0, 0};
     for (size_t kind = 0; kind < 2; kind++) {
-        for (uint64_t n = 0; n < 40; n++) {
+        for (uint64_t n = 0; n < operation_count; n++) {
             const uint64_t now = lahar_sim_disk_operations(fixture.disk);
             lahar_sim_disk_fault(fixture.disk, faults[kind], now + n, 1, NULL);
             const lahar_status status = write_file(&fixture, 1, &lahar_allocator_libc, NULL);
             const bool has_struck = lahar_sim_disk_fault_count(fixture.disk) != 0;
             lahar_sim_disk_fault(fixture.disk, LAHAR_SIM_FAULT_NONE, 0, 0, NULL);
-            if (status == LAHAR_OK) {
-                char path[128];
-                path_of(&fixture, ".events", path);
-                cr_assert_eq(fixture.io->ops->unlink(fixture.io, path, NULL), LAHAR_OK);
-                path_of(&fixture, ".toc", path);
-                cr_assert_eq(fixture.io->ops->unlink(fixture.io, path, NULL), LAHAR_OK);
-            } else {
+            if (has_struck) {
                 cr_assert_eq(status, kind == 0 ? LAHAR_IO : LAHAR_NO_SPACE);
+                failures[kind]++;
+            } else {
+                cr_assert_eq(status, LAHAR_OK);
+                remove_files(&fixture);
             }
             cr_assert_eq(name_count(&fixture), 0, "operation %llu", (unsigned long long)n);
-            if (!has_struck && kind == 0) {
-                cr_assert_gt(n, 5);
-                break;
-            }
         }
     }
+    /* create, truncate, write, sync of two files, and two renames */
+    cr_assert_geq(failures[0], 10);
+    cr_assert_geq(failures[1], 4);
     tear_down(&fixture);
 }
 
