@@ -64,7 +64,6 @@ enum lahar_entries_encoding {
     LAHAR_ENTRIES_COUNT = 3
 };
 
-/* What an element of a scope holds. Map keys hold LAHAR_KEYWORD values. */
 struct lahar_block_header {
     uint32_t flags;
     uint32_t size; /* of the whole block */

@@ -27,7 +27,7 @@ void lahar_segment_file_name(const struct lahar_segment_info *info, const char *
                    (unsigned long long)info->number, suffix);
 }
 
-/* Magic, version, header size, feature bits that a reader must know, key id. */
+/* Magic, version, size, and required features, of which there are none yet. */
 static void put_start(uint8_t *to, uint32_t magic, uint16_t size)
 {
     lahar_store_u32(to, magic);
@@ -35,19 +35,23 @@ static void put_start(uint8_t *to, uint32_t magic, uint16_t size)
     lahar_store_u16(to + 6, size);
 }
 
+/* A newer version may have its checksum elsewhere, so the version comes first. */
 static lahar_status check_start(const uint8_t *from, uint32_t magic, uint16_t size,
                                 const char *what, lahar_error *error)
 {
     if (lahar_load_u32(from) != magic) {
         return lahar_fail(error, LAHAR_CORRUPT, "%s has no magic number", what);
     }
+    if (lahar_load_u16(from + 4) != FORMAT_VERSION || lahar_load_u16(from + 6) != size) {
+        return lahar_fail(error, LAHAR_UNSUPPORTED, "%s has format version %u", what,
+                          lahar_load_u16(from + 4));
+    }
     if (lahar_crc32c(0, from, size - 4u) != lahar_load_u32(from + size - 4)) {
         return lahar_fail(error, LAHAR_CORRUPT, "%s fails its checksum", what);
     }
-    if (lahar_load_u16(from + 4) != FORMAT_VERSION || lahar_load_u16(from + 6) != size ||
-        lahar_load_u32(from + 8) != 0 || lahar_load_u32(from + 12) != 0) {
-        return lahar_fail(error, LAHAR_UNSUPPORTED, "%s has format version %u, features 0x%x", what,
-                          lahar_load_u16(from + 4), lahar_load_u32(from + 8));
+    if (lahar_load_u32(from + 8) != 0) {
+        return lahar_fail(error, LAHAR_UNSUPPORTED, "%s needs the features 0x%x", what,
+                          lahar_load_u32(from + 8));
     }
     return LAHAR_OK;
 }

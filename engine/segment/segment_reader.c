@@ -342,7 +342,7 @@ lahar_status lahar_segment_probe(struct lahar_io *io, const char *directory,
     memset(&footer_error, 0, sizeof footer_error);
     lahar_status status = probe_footer(io, file, info_out, &footer_error);
     io->ops->close(io, file);
-    if (status == LAHAR_CORRUPT &&
+    if ((status == LAHAR_CORRUPT || status == LAHAR_UNSUPPORTED) &&
         probe_toc(io, directory, events_file_name, allocator, info_out) == LAHAR_OK) {
         status = LAHAR_OK;
     }

@@ -61,11 +61,49 @@ static lahar_bytes text(const char *s)
     return (lahar_bytes){s, strlen(s)};
 }
 
+/* Fields are numbered from 10 on: the declared ones follow the built-in names. */
+static const char expected_row[] = "\x51\0\0\0"
+                                   "\0\0\0\0"
+                                   "\x08\x07\x06\x05\x04\x03\x02\x01"
+                                   "\x07\0"
+                                   "\x0a\0"
+                                   "\x01"
+                                   "\x03"
+                                   "hey"
+                                   "\x0b\0"
+                                   "\x03"
+                                   "\0\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f"
+                                   "\x0c\0"
+                                   "\x04"
+                                   "\xfe\xff\xff\xff\xff\xff\xff\xff"
+                                   "\x0e\0"
+                                   "\x07"
+                                   "\x01"
+                                   "\x10\0"
+                                   "\x0b"
+                                   "\x02"
+                                   "\x01"
+                                   "x"
+                                   "\0"
+                                   "\x11\0"
+                                   "\x0c"
+                                   "\x02"
+                                   "\x01"
+                                   "a"
+                                   "\x03"
+                                   "bc"
+                                   "\x01"
+                                   "d"
+                                   "\0"
+                                   "\x12\0"
+                                   "\x88";
+
 Test(row, has_the_bytes_of_the_specification)
 {
     struct fixture fixture;
     set_up(&fixture);
-    const uint8_t field = (uint8_t)fixture.first;
+    const uint32_t field = fixture.first;
+    cr_assert_eq(field, 10);
     const lahar_uuid uuid = {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}};
     const lahar_bytes keywords[] = {text("x"), text("")};
     const lahar_pair pairs[] = {{text("a"), text("bc"), false}, {text("d"), {NULL, 0}, true}};
@@ -84,91 +122,10 @@ Test(row, has_the_bytes_of_the_specification)
     values[4].as.keywords.count = 2;
     values[5].as.map.items = pairs;
     values[5].as.map.count = 2;
-    const uint8_t expected[] = {81,
-                                0,
-                                0,
-                                0,
-                                0,
-                                0,
-                                0,
-                                0,
-                                8,
-                                7,
-                                6,
-                                5,
-                                4,
-                                3,
-                                2,
-                                1,
-                                7,
-                                0,
-                                /* keyword */ field,
-                                0,
-                                1,
-                                3,
-                                'h',
-                                'e',
-                                'y',
-                                /* uuid */ (uint8_t)(field + 1),
-                                0,
-                                3,
-                                0,
-                                1,
-                                2,
-                                3,
-                                4,
-                                5,
-                                6,
-                                7,
-                                8,
-                                9,
-                                10,
-                                11,
-                                12,
-                                13,
-                                14,
-                                15,
-                                /* i64 */ (uint8_t)(field + 2),
-                                0,
-                                4,
-                                0xfe,
-                                0xff,
-                                0xff,
-                                0xff,
-                                0xff,
-                                0xff,
-                                0xff,
-                                0xff,
-                                /* bool */ (uint8_t)(field + 4),
-                                0,
-                                7,
-                                1,
-                                /* list<keyword> */ (uint8_t)(field + 6),
-                                0,
-                                11,
-                                2,
-                                1,
-                                'x',
-                                0,
-                                /* map */ (uint8_t)(field + 7),
-                                0,
-                                12,
-                                2,
-                                1,
-                                'a',
-                                3,
-                                'b',
-                                'c',
-                                1,
-                                'd',
-                                0,
-                                /* null time */ (uint8_t)(field + 8),
-                                0,
-                                0x88};
     cr_assert_eq(encode(&fixture, values, 7, NULL), LAHAR_OK);
-    cr_assert_eq(fixture.row.size, sizeof expected);
-    cr_assert_eq(sizeof expected, 81);
-    cr_assert_arr_eq(fixture.row.data, expected, sizeof expected);
+    cr_assert_eq(fixture.row.size, 81);
+    cr_assert_eq(sizeof expected_row, 81 + 1);
+    cr_assert(memcmp(fixture.row.data, expected_row, 81) == 0);
     tear_down(&fixture);
 }
 
