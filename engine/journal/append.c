@@ -179,9 +179,6 @@ static lahar_status try_append(struct lahar_journals *journals, uint32_t produce
     if (place.chunk->is_jumbo) {
         enqueue_jumbo(journals, place.chunk);
     }
-    (void)atomic_fetch_add_explicit(&journals->appended_bytes,
-                                    (uint64_t)frame->rows_size + frame->offsets_size,
-                                    memory_order_relaxed);
     return LAHAR_OK;
 }
 

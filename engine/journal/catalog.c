@@ -216,6 +216,7 @@ static bool follow_links(struct lahar_catalog *catalog)
             .offsets_size = frame.offsets_size,
         };
         add(catalog, batch, &entry);
+        catalog->appended_bytes += (uint64_t)frame.rows_size + frame.offsets_size;
         chunk->walked_batches++;
         chunk->end_id = end_id > chunk->end_id ? end_id : chunk->end_id;
         id = end_id;
@@ -477,6 +478,7 @@ void lahar_catalog_stat(struct lahar_catalog *catalog, struct lahar_journals_sta
     (void)pthread_mutex_lock(&catalog->mutex);
     stat->resident_bytes = catalog->resident_bytes;
     stat->resident_events = catalog->resident_events;
+    stat->appended_bytes = catalog->appended_bytes;
     stat->oldest_arrival_ns = catalog->first < catalog->count
                                   ? (uint64_t)catalog->array->batches[catalog->first].arrival_ns
                                   : 0;

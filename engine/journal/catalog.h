@@ -67,7 +67,8 @@ struct lahar_catalog {
     int64_t arrival_ns;   /* largest so far */
     uint64_t resident_bytes;
     uint64_t resident_events;
-    uint64_t epoch; /* of the latest forgetting */
+    uint64_t appended_bytes; /* rows and offsets walked since the opening */
+    uint64_t epoch;          /* of the latest forgetting */
     struct lahar_catalog_view *views;
     struct lahar_chunk *sealed; /* full, on stable storage, not forgotten */
     struct lahar_chunk *limbo;  /* forgotten, perhaps seen by a view */

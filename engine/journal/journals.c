@@ -473,8 +473,6 @@ void lahar_journals_stat_get(struct lahar_journals *journals, struct lahar_journ
     stat_out->durable_id = lahar_journals_durable_id(journals);
     stat_out->file_bytes = atomic_load_explicit(&journals->files.total_bytes, memory_order_relaxed);
     stat_out->appended_events = stat_out->next_id - journals->first_id;
-    stat_out->appended_bytes =
-        atomic_load_explicit(&journals->appended_bytes, memory_order_relaxed);
     stat_out->writes = atomic_load_explicit(&journals->writes, memory_order_relaxed);
     stat_out->write_bytes = atomic_load_explicit(&journals->write_bytes, memory_order_relaxed);
     stat_out->syncs = atomic_load_explicit(&journals->syncs, memory_order_relaxed);

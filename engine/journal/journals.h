@@ -141,7 +141,6 @@ struct lahar_journals {
     lahar_error start_error;
 
     /* statistics */
-    _Atomic uint64_t appended_bytes;
     _Atomic uint64_t writes;
     _Atomic uint64_t write_bytes;
     _Atomic uint64_t recent_bytes; /* since the number of active journals was looked at */

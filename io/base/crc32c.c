@@ -42,10 +42,11 @@ uint32_t lahar_crc32c_portable(uint32_t crc, const void *data, size_t size)
 #if defined(__x86_64__)
 
 /* Bytes of one of the three stretches. Larger amortises the joining better;
- * the small one takes what the large one leaves. */
+ * the smaller ones take what the larger leave. */
 enum {
     LARGE_STRETCH = 2048,
-    SMALL_STRETCH = 256
+    SMALL_STRETCH = 256,
+    TINY_STRETCH = 64 /* a row of some hundred bytes is summed by these */
 };
 
 /* x^(8n - 33) modulo the polynomial, reflected, for n of one and two stretches. */
@@ -53,6 +54,8 @@ static const uint64_t large_shift_one = 0xa51b6135;
 static const uint64_t large_shift_two = 0x82f89c77;
 static const uint64_t small_shift_one = 0xb9e02b86;
 static const uint64_t small_shift_two = 0xdd7e3b0c;
+static const uint64_t tiny_shift_one = 0x9e4addf8;
+static const uint64_t tiny_shift_two = 0x0d3b6092;
 
 __attribute__((target("sse4.2,pclmul"))) static uint64_t multiply(uint64_t a, uint64_t b)
 {
@@ -87,6 +90,9 @@ __attribute__((target("sse4.2,pclmul"))) static uint32_t crc32c_sse42(uint32_t c
     }
     for (; size >= 3 * SMALL_STRETCH; size -= 3 * SMALL_STRETCH, p += 3 * SMALL_STRETCH) {
         sum = step_stretches(sum, p, SMALL_STRETCH, small_shift_one, small_shift_two);
+    }
+    for (; size >= 3 * TINY_STRETCH; size -= 3 * TINY_STRETCH, p += 3 * TINY_STRETCH) {
+        sum = step_stretches(sum, p, TINY_STRETCH, tiny_shift_one, tiny_shift_two);
     }
     for (; size >= 8; size -= 8, p += 8) {
         sum = _mm_crc32_u64(sum, lahar_load_u64(p));
