@@ -67,6 +67,12 @@ static void create_stream(lahar_store *store, const lahar_stream_spec *spec, uin
 
 void random_store_open(struct random_store *random, const char *directory, uint64_t seed)
 {
+    random_store_open_with(random, directory, seed, NULL);
+}
+
+void random_store_open_with(struct random_store *random, const char *directory, uint64_t seed,
+                            const lahar_allocator *allocator)
+{
     static const lahar_field_spec fields[] = {
         {"host", LAHAR_KEYWORD, false}, {"count", LAHAR_I64, false},
         {"ratio", LAHAR_F64, false},    {"ok", LAHAR_BOOL, false},
@@ -81,6 +87,7 @@ void random_store_open(struct random_store *random, const char *directory, uint6
     lahar_options_init(&options);
     options.backend = LAHAR_BACKEND_PWRITE;
     options.memory_limit_bytes = 64 << 20;
+    options.allocator = allocator;
     cr_assert_eq(lahar_store_open(directory, &options, LAHAR_WAIT_FOREVER, &random->store, &error),
                  LAHAR_OK, "%s", error.message);
     random->state = seed * 0x9e3779b97f4a7c15 + 1;

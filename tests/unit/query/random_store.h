@@ -18,6 +18,9 @@ struct random_store {
 
 uint64_t random_next(uint64_t *state);
 void random_store_open(struct random_store *random, const char *directory, uint64_t seed);
+/* The same with an allocator of the caller's. */
+void random_store_open_with(struct random_store *random, const char *directory, uint64_t seed,
+                            const lahar_allocator *allocator);
 /* Appends count events in batches of random size. */
 void random_store_append(struct random_store *random, uint32_t count);
 void random_store_close(struct random_store *random);

@@ -1,0 +1,224 @@
+/* Queries over a store that has lost something, and without memory. */
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lahar/query.h"
+#include "random_store.h"
+#include "scratch.h"
+
+/* --- memory ---------------------------------------------------------------------- */
+
+/* Refuses in the thread of the test only, once left falls to zero; < 0: never. */
+static _Thread_local long left = -1;
+
+static void *failing_resize(void *context, void *memory, size_t size)
+{
+    (void)context;
+    if (left == 0) {
+        return NULL;
+    }
+    left -= left > 0;
+    return realloc(memory, size);
+}
+
+static void *failing_allocate(void *context, size_t size)
+{
+    return failing_resize(context, NULL, size);
+}
+
+static void failing_release(void *context, void *memory)
+{
+    (void)context;
+    free(memory);
+}
+
+static const lahar_allocator failing_allocator = {failing_allocate, failing_resize, failing_release,
+                                                  NULL};
+
+static void roll(struct random_store *random)
+{
+    lahar_error error = {0};
+    cr_assert_eq(lahar_rollover(random->store, LAHAR_WAIT_FOREVER, &error), LAHAR_OK, "%s",
+                 error.message);
+}
+
+/* Runs the query to its end; the first failure ends it. */
+static lahar_status run(lahar_store *store, const char *text, lahar_order order,
+                        uint64_t *count_out, uint64_t *total_out)
+{
+    lahar_query *query = NULL;
+    const lahar_event *event = NULL;
+    lahar_error error = {0};
+    lahar_query_options options;
+    lahar_query_options_init(&options);
+    options.order = order;
+    *count_out = *total_out = 0;
+    lahar_status status = lahar_query_open(store, text, strlen(text), &options, &query, &error);
+    if (status != LAHAR_OK) {
+        cr_assert_null(query);
+        return status;
+    }
+    while ((status = lahar_query_next(query, &event, &error)) == LAHAR_OK) {
+        ++*count_out;
+    }
+    if (status == LAHAR_NOT_FOUND) {
+        lahar_query_result result = {.struct_size = sizeof result};
+        status = lahar_query_result_get(query, &result, &error);
+        *total_out = result.total;
+    }
+    lahar_query_close(query);
+    return status;
+}
+
+Test(query_damage, reports_each_refused_allocation)
+{
+    static const char text[] = "(message:\"error\" OR caf* OR attr.status>100 OR uuid:8f3a0*) "
+                               "NOT message~isk level!=WARN OR message:\"connection timeout\"";
+    char directory[SCRATCH_PATH_SIZE];
+    struct random_store random;
+    scratch_create(directory);
+    random_store_open_with(&random, directory, 3, &failing_allocator);
+    random_store_append(&random, 60);
+    roll(&random);
+    random_store_append(&random, 30);
+    for (int order = 0; order < 4; order += 2) {
+        uint64_t expected = 0;
+        uint64_t count = 0;
+        uint64_t total = 0;
+        cr_assert_eq(run(random.store, text, (lahar_order)order, &expected, &total), LAHAR_OK);
+        cr_assert_gt(expected, 0);
+        cr_assert_eq(total, expected);
+        lahar_status status = LAHAR_NO_MEMORY;
+        for (long i = 0; status != LAHAR_OK; i++) {
+            left = i;
+            status = run(random.store, text, (lahar_order)order, &count, &total);
+            left = -1;
+            cr_assert(status == LAHAR_OK || status == LAHAR_NO_MEMORY, "allocation %ld: %d", i,
+                      (int)status);
+        }
+        cr_assert_eq(count, expected);
+        cr_assert_eq(total, expected);
+    }
+    random_store_close(&random);
+    scratch_remove(directory);
+}
+
+/* --- files ------------------------------------------------------------------------ */
+
+/* Calls change for every file of the store that ends in suffix; returns how many there are. */
+static int each_file(const char *directory, const char *suffix, void (*change)(const char *path))
+{
+    char path[1024];
+    int count = 0;
+    DIR *open_directory = opendir(directory);
+    cr_assert_not_null(open_directory);
+    const struct dirent *entry = NULL;
+    while ((entry = readdir(open_directory)) != NULL) {
+        const size_t size = strlen(entry->d_name);
+        (void)snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
+        struct stat info;
+        if (entry->d_name[0] != '.' && stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+            count += each_file(path, suffix, change);
+        } else if (size > strlen(suffix) &&
+                   strcmp(entry->d_name + size - strlen(suffix), suffix) == 0) {
+            count++;
+            change(path);
+        }
+    }
+    (void)closedir(open_directory);
+    return count;
+}
+
+static void delete_file(const char *path)
+{
+    cr_assert_eq(unlink(path), 0);
+}
+
+/* Flips bits in the middle, behind headers and before the end's tables. */
+static void damage_middle(const char *path)
+{
+    const int file = open(path, O_RDWR);
+    struct stat info;
+    uint8_t bytes[16];
+    cr_assert_geq(file, 0);
+    cr_assert_eq(fstat(file, &info), 0);
+    cr_assert_eq(pread(file, bytes, sizeof bytes, info.st_size / 2), (ssize_t)sizeof bytes);
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        bytes[i] ^= 0x55;
+    }
+    cr_assert_eq(pwrite(file, bytes, sizeof bytes, info.st_size / 2), (ssize_t)sizeof bytes);
+    (void)close(file);
+}
+
+Test(query_damage, answers_from_the_file_when_the_shard_is_gone)
+{
+    static const char text[] = "message:error OR type:send";
+    char directory[SCRATCH_PATH_SIZE];
+    struct random_store random;
+    uint64_t expected = 0;
+    uint64_t count = 0;
+    uint64_t total = 0;
+    scratch_create(directory);
+    random_store_open(&random, directory, 3);
+    random_store_append(&random, 200);
+    roll(&random);
+    cr_assert_eq(run(random.store, text, LAHAR_ORDER_NEWEST, &expected, &total), LAHAR_OK);
+    random_store_close(&random);
+    cr_assert_eq(each_file(directory, ".shard", delete_file), 2);
+    random_store_open(&random, directory, 3);
+    for (int order = 0; order < 4; order++) {
+        cr_assert_eq(run(random.store, text, (lahar_order)order, &count, &total), LAHAR_OK);
+        cr_expect_eq(count, expected);
+        cr_expect_eq(total, expected);
+    }
+    random_store_close(&random);
+    scratch_remove(directory);
+}
+
+Test(query_damage, reports_a_bad_block_once_and_gives_the_rest)
+{
+    char directory[SCRATCH_PATH_SIZE];
+    struct random_store random;
+    scratch_create(directory);
+    random_store_open(&random, directory, 3);
+    random_store_append(&random, 200);
+    roll(&random);
+    random_store_close(&random);
+    cr_assert_eq(each_file(directory, ".events", damage_middle), 2);
+    random_store_open(&random, directory, 3);
+    random_store_append(&random, 50);
+    for (int order = 0; order < 4; order++) {
+        lahar_query *query = NULL;
+        const lahar_event *event = NULL;
+        lahar_error error = {0};
+        lahar_query_options options;
+        lahar_query_options_init(&options);
+        options.order = (lahar_order)order;
+        /* A phrase, so that every candidate has to be read. */
+        static const char text[] = "NOT message:\"no such phrase\"";
+        cr_assert_eq(
+            lahar_query_open(random.store, text, sizeof text - 1, &options, &query, &error),
+            LAHAR_OK);
+        int count = 0;
+        int corrupt = 0;
+        lahar_status status = LAHAR_OK;
+        while ((status = lahar_query_next(query, &event, &error)) != LAHAR_NOT_FOUND) {
+            cr_assert(status == LAHAR_OK || status == LAHAR_CORRUPT, "%s", error.message);
+            count += status == LAHAR_OK;
+            corrupt += status == LAHAR_CORRUPT;
+            cr_assert_lt(corrupt, 10);
+        }
+        cr_expect_eq(count, 50, "order %d: %d events", order, count);
+        cr_expect(corrupt >= 1, "order %d: no damage was reported", order);
+        lahar_query_result result = {.struct_size = sizeof result};
+        cr_assert_eq(lahar_query_result_get(query, &result, &error), LAHAR_OK);
+        cr_expect(result.is_partial);
+        lahar_query_close(query);
+    }
+    random_store_close(&random);
+    scratch_remove(directory);
+}
