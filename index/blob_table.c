@@ -49,7 +49,7 @@ static void grow(struct lahar_blob_table *table)
 }
 
 uint64_t lahar_blob_intern(struct lahar_blob_table *table, struct lahar_buffer *out, size_t base,
-                           size_t start)
+                           size_t start, uint64_t alignment)
 {
     const uint64_t offset = start - base;
     const size_t size = out->size - start;
@@ -66,7 +66,7 @@ uint64_t lahar_blob_intern(struct lahar_blob_table *table, struct lahar_buffer *
     size_t i = hash & (table->slot_count - 1);
     for (; table->slots[i].offset != 0; i = (i + 1) & (table->slot_count - 1)) {
         const struct lahar_blob_slot *slot = &table->slots[i];
-        if (slot->hash == hash && slot->size == size &&
+        if (slot->hash == hash && slot->size == size && slot->offset % alignment == 0 &&
             memcmp(out->data + base + slot->offset, out->data + start, size) == 0) {
             out->size = start;
             return slot->offset;

@@ -26,9 +26,9 @@ void lahar_blob_table_deinit(struct lahar_blob_table *table);
 void lahar_blob_table_clear(struct lahar_blob_table *table);
 
 /* out holds a shard from byte base on, and behind byte start a piece that was just appended.
- * Returns the offset of that piece in the shard; when an equal one is there already, takes the new
- * one back. Memory that is refused costs sharing only. */
+ * Returns the offset of that piece in the shard; when an equal one is there already, at a multiple
+ * of alignment, takes the new one back. Memory that is refused costs sharing only. */
 uint64_t lahar_blob_intern(struct lahar_blob_table *table, struct lahar_buffer *out, size_t base,
-                           size_t start);
+                           size_t start, uint64_t alignment);
 
 #endif

@@ -132,7 +132,7 @@ static void put_block(struct lahar_list_writer *writer, const struct block *bloc
     }
     put_values(out, block, divisor, width);
     const uint64_t data_size = out->size - start;
-    const uint64_t offset = lahar_blob_intern(writer->blobs, out, writer->base, start);
+    const uint64_t offset = lahar_blob_intern(writer->blobs, out, writer->base, start, 1);
     lahar_store_u64(zone, block->min);
     lahar_store_u64(zone + 8, block->max);
     lahar_store_u64(zone + 16, offset << 16 | data_size);

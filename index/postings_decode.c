@@ -48,7 +48,7 @@ static lahar_status read_head(struct lahar_shard_pages *pages, uint64_t offset,
     LAHAR_TRY(view_head(pages, offset, &view, &reader, error));
     const uint8_t *begin = reader.next;
     const uint64_t v = lahar_read_varint(&reader);
-    *head = (struct list_head){v >> 2, (enum lahar_list_kind)(v & 3),
+    *head = (struct list_head){v >> LAHAR_LIST_KIND_BITS, (enum lahar_list_kind)(v & 7),
                                offset + (uint64_t)(reader.next - begin)};
     const bool failed = reader.failed;
     lahar_page_view_close(pages, &view);

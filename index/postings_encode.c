@@ -98,7 +98,7 @@ static void put_list(struct lahar_buffer *out, const uint32_t *documents, size_t
                      uint32_t document_count)
 {
     if (count <= LAHAR_SHARD_LIST_BLOCK) {
-        lahar_buffer_put_varint(out, (uint64_t)count << 2 | LAHAR_LIST_SHORT);
+        lahar_buffer_put_varint(out, (uint64_t)count << LAHAR_LIST_KIND_BITS | LAHAR_LIST_SHORT);
         const unsigned width = gap_width(documents, count);
         lahar_buffer_put_varint(out, documents[0]);
         lahar_buffer_put_u8(out, (uint8_t)width);
@@ -107,11 +107,11 @@ static void put_list(struct lahar_buffer *out, const uint32_t *documents, size_t
     }
     const size_t bitset = ((size_t)document_count + 7) / 8;
     if (blocks_size(documents, count) >= bitset) {
-        lahar_buffer_put_varint(out, (uint64_t)count << 2 | LAHAR_LIST_BITSET);
+        lahar_buffer_put_varint(out, (uint64_t)count << LAHAR_LIST_KIND_BITS | LAHAR_LIST_BITSET);
         put_bits(out, documents, count, 0, bitset);
         return;
     }
-    lahar_buffer_put_varint(out, (uint64_t)count << 2 | LAHAR_LIST_BLOCKS);
+    lahar_buffer_put_varint(out, (uint64_t)count << LAHAR_LIST_KIND_BITS | LAHAR_LIST_BLOCKS);
     const size_t size_at = out->size;
     lahar_buffer_put_u32(out, 0);
     put_blocks(out, documents, count);
@@ -143,7 +143,8 @@ static bool put_complement(struct lahar_list_writer *writer, const uint32_t *doc
         missing[filled++] = next;
     }
     LAHAR_ASSERT(filled == missing_count);
-    lahar_buffer_put_varint(writer->out, (uint64_t)count << 2 | LAHAR_LIST_COMPLEMENT);
+    lahar_buffer_put_varint(writer->out,
+                            (uint64_t)count << LAHAR_LIST_KIND_BITS | LAHAR_LIST_COMPLEMENT);
     put_list(writer->out, missing, missing_count, writer->document_count);
     lahar_release(writer->out->allocator, missing);
     return true;
@@ -167,5 +168,5 @@ uint64_t lahar_list_write(struct lahar_list_writer *writer, const uint32_t *docu
         !put_complement(writer, documents, count)) {
         put_list(out, documents, count, writer->document_count);
     }
-    return lahar_blob_intern(writer->blobs, out, writer->base, start) << 2 | 1;
+    return lahar_blob_intern(writer->blobs, out, writer->base, start, 1) << 2 | 1;
 }

@@ -244,7 +244,7 @@ static bool note_presence(struct lahar_shard_builder *builder, struct lahar_buil
 
 static bool post_term(struct lahar_shard_builder *builder, uint32_t number)
 {
-    struct lahar_term *term = &builder->terms.terms[number];
+    struct lahar_term_state *term = &builder->terms.states[number];
     const uint32_t document = builder->document_count - 1;
     if (term->last_document == document) {
         return true;
@@ -285,6 +285,18 @@ bool lahar_fold_cut(struct lahar_buffer *folded, const void *value, size_t size)
     return true;
 }
 
+/* The number of a term. */
+static bool add_term(struct lahar_shard_builder *builder, uint32_t field,
+                     const struct lahar_term_key *key, uint32_t *term_out)
+{
+    uint32_t place = 0;
+    if (!lahar_term_table_add(&builder->terms, field, key, &place)) {
+        return false;
+    }
+    *term_out = lahar_term_at(&builder->terms, place)->number;
+    return true;
+}
+
 /* A keyword above 255 bytes: its first bytes, and behind them the first bytes of its
  * folded form, since that of the whole may reach further than that of the part. */
 static bool add_long_term(struct lahar_shard_builder *builder, uint32_t field, const void *value,
@@ -304,7 +316,7 @@ static bool add_long_term(struct lahar_shard_builder *builder, uint32_t field, c
                                         .flags =
                                             (uint8_t)(LAHAR_TERM_IS_LONG | LAHAR_TERM_EXACT_CUT |
                                                       (is_folded_cut ? LAHAR_TERM_FOLDED_CUT : 0))};
-    return lahar_term_table_add(&builder->terms, field, &term, term_out);
+    return add_term(builder, field, &term, term_out);
 }
 
 static bool add_keyword_term(struct lahar_shard_builder *builder, uint32_t field, const void *value,
@@ -314,17 +326,22 @@ static bool add_keyword_term(struct lahar_shard_builder *builder, uint32_t field
         return add_long_term(builder, field, value, size, term_out);
     }
     /* Neighbouring events mostly repeat the value. */
-    const uint32_t last = builder->fields[field].last_term;
-    if (last != UINT32_MAX) {
-        const struct lahar_term *term = &builder->terms.terms[last];
+    struct lahar_builder_field *f = &builder->fields[field];
+    if (f->last_term != UINT32_MAX) {
+        const struct lahar_term *term = lahar_term_at(&builder->terms, f->last_term);
         if (term->size == size && term->flags == 0 &&
-            (size == 0 || memcmp(lahar_term_bytes(&builder->terms, term), value, size) == 0)) {
-            *term_out = last;
+            (size == 0 || memcmp(term->bytes, value, size) == 0)) {
+            *term_out = term->number;
             return true;
         }
     }
     const struct lahar_term_key key = {.data = size == 0 ? "" : value, .size = (uint16_t)size};
-    return lahar_term_table_add(&builder->terms, field, &key, term_out);
+    if (!lahar_term_table_add(&builder->terms, field, &key, &f->last_term)) {
+        f->last_term = UINT32_MAX;
+        return false;
+    }
+    *term_out = lahar_term_at(&builder->terms, f->last_term)->number;
+    return true;
 }
 
 static bool add_token_term(struct lahar_shard_builder *builder, uint32_t field,
@@ -335,7 +352,7 @@ static bool add_token_term(struct lahar_shard_builder *builder, uint32_t field,
         .data = token->term,
         .size = (uint16_t)(is_cut ? LAHAR_SHARD_TERM_SIZE_MAX : token->term_size),
         .flags = is_cut ? LAHAR_TERM_FOLDED_CUT | LAHAR_TERM_EXACT_CUT : 0};
-    return lahar_term_table_add(&builder->terms, field, &key, term_out);
+    return add_term(builder, field, &key, term_out);
 }
 
 /* Whether the text gets LAHAR_SHARD_ESCAPE_TERM besides its tokens. */
@@ -356,7 +373,6 @@ lahar_status lahar_shard_builder_keyword(struct lahar_shard_builder *builder, ui
         !note_presence(builder, f)) {
         return no_memory(builder, error);
     }
-    f->last_term = term;
     return LAHAR_OK;
 }
 
@@ -389,7 +405,7 @@ lahar_status lahar_shard_builder_uuid(struct lahar_shard_builder *builder, uint3
     struct lahar_builder_field *f = field_at(builder, field, LAHAR_CLASS_UUID);
     const struct lahar_term_key key = {.data = uuid->bytes, .size = sizeof uuid->bytes};
     uint32_t term = 0;
-    if (!lahar_term_table_add(&builder->terms, field, &key, &term) || !post_term(builder, term) ||
+    if (!add_term(builder, field, &key, &term) || !post_term(builder, term) ||
         !note_presence(builder, f)) {
         return no_memory(builder, error);
     }
@@ -470,7 +486,7 @@ lahar_status lahar_shard_builder_value(struct lahar_shard_builder *builder, uint
     case LAHAR_CLASS_UUID: {
         LAHAR_ASSERT(size == sizeof(lahar_uuid));
         const struct lahar_term_key key = {.data = value, .size = sizeof(lahar_uuid)};
-        is_added = lahar_term_table_add(&builder->terms, field, &key, value_out);
+        is_added = add_term(builder, field, &key, value_out);
         break;
     }
     case LAHAR_CLASS_KEYWORD:

@@ -19,7 +19,7 @@ struct lahar_builder_field {
     size_t name; /* offset in the builder's names */
     size_t name_size;
     enum lahar_field_class field_class;
-    uint32_t last_term; /* most recent term, UINT32_MAX: none */
+    uint32_t last_term; /* place of the most recent keyword, UINT32_MAX: none */
     struct lahar_presence_run *runs;
     size_t run_count;
     size_t run_capacity;

@@ -17,13 +17,18 @@
 #include "index/vector.h"
 #include "io/base/error.h"
 
+enum {
+    /* Items between asking for memory and using it. */
+    PREFETCH_STEPS = 8
+};
+
 struct finish {
     struct lahar_shard_builder *builder;
     struct lahar_list_writer lists;
     /* Documents of all terms; those of term t end before ends[t]. */
     uint32_t *documents;
     uint64_t *ends;
-    /* Terms grouped by field: those of field f are order[first_of_field[f] ..). */
+    /* Places of terms grouped by field: those of field f are order[first_of_field[f] ..). */
     uint32_t *order;
     uint64_t *first_of_field;
     struct lahar_term_item *items; /* of the field at hand */
@@ -59,7 +64,7 @@ static void gather_documents(struct finish *finish)
     uint64_t start = 0;
     for (size_t i = 0; i < builder->terms.term_count; i++) {
         finish->ends[i] = start;
-        start += builder->terms.terms[i].document_count;
+        start += builder->terms.states[i].document_count;
     }
     for (uint32_t document = 0; document < builder->document_count; document++) {
         const uint64_t end = document + 1 < builder->document_count
@@ -74,16 +79,21 @@ static void gather_documents(struct finish *finish)
 static void group_by_field(struct finish *finish)
 {
     const struct lahar_shard_builder *builder = finish->builder;
+    uint32_t place = 0;
     for (size_t i = 0; i < builder->terms.term_count; i++) {
-        finish->first_of_field[builder->terms.terms[i].field + 1]++;
+        const struct lahar_term *term = lahar_term_at(&builder->terms, place);
+        finish->first_of_field[term->field + 1]++;
+        place = lahar_term_place_behind(term, place);
     }
     for (size_t i = 0; i < builder->field_count; i++) {
         finish->first_of_field[i + 1] += finish->first_of_field[i];
     }
     /* Filling moves each field's start to the next one's; it is moved back behind. */
+    place = 0;
     for (size_t i = 0; i < builder->terms.term_count; i++) {
-        const uint32_t field = builder->terms.terms[i].field;
-        finish->order[finish->first_of_field[field]++] = (uint32_t)i;
+        const struct lahar_term *term = lahar_term_at(&builder->terms, place);
+        finish->order[finish->first_of_field[term->field]++] = place;
+        place = lahar_term_place_behind(term, place);
     }
     for (size_t i = builder->field_count; i > 0; i--) {
         finish->first_of_field[i] = finish->first_of_field[i - 1];
@@ -124,14 +134,18 @@ static void load_items(struct finish *finish, size_t field)
     struct lahar_buffer *folded = &finish->folded;
     lahar_buffer_clear(folded);
     for (size_t i = 0; i < count; i++) {
-        const uint32_t number = finish->order[first + i];
-        const struct lahar_term *term = &builder->terms.terms[number];
-        const uint8_t *bytes = lahar_term_bytes(&builder->terms, term);
+        const struct lahar_term *term = lahar_term_at(&builder->terms, finish->order[first + i]);
+        const uint8_t *bytes = term->bytes;
+        /* Records of one field lie apart: the one some steps ahead is asked for now. */
+        if (i + PREFETCH_STEPS < count) {
+            __builtin_prefetch(
+                lahar_term_at(&builder->terms, finish->order[first + i + PREFETCH_STEPS]));
+        }
         struct lahar_term_item *item = &finish->items[i];
         *item = (struct lahar_term_item){
             .folded = bytes,
             .exact = bytes,
-            .term = number,
+            .term = term->number,
             .folded_size = term->size,
             .exact_size = term->size,
             .flags = (uint8_t)(term->flags & (LAHAR_TERM_FOLDED_CUT | LAHAR_TERM_EXACT_CUT))};
@@ -161,7 +175,7 @@ static void load_items(struct finish *finish, size_t field)
 
 static uint64_t write_documents(struct finish *finish, uint32_t term)
 {
-    const uint32_t count = finish->builder->terms.terms[term].document_count;
+    const uint32_t count = finish->builder->terms.states[term].document_count;
     return lahar_list_write(&finish->lists, finish->documents + (finish->ends[term] - count),
                             count);
 }
@@ -195,7 +209,7 @@ static bool write_field_terms(struct finish *finish, size_t field)
     /* A value that was looked up and never posted has no documents and is left out. */
     size_t used = 0;
     for (size_t i = 0; i < count; i++) {
-        if (finish->builder->terms.terms[finish->items[i].term].document_count > 0) {
+        if (finish->builder->terms.states[finish->items[i].term].document_count > 0) {
             finish->items[used++] = finish->items[i];
         }
     }
@@ -203,8 +217,8 @@ static bool write_field_terms(struct finish *finish, size_t field)
         for (size_t i = 0; i < used; i++) {
             finish->references[i] = write_documents(finish, finish->items[i].term);
         }
-        lahar_uuid_table_write(finish->lists.out, finish->lists.base, finish->items,
-                               finish->references, used, &entry->uuids);
+        lahar_uuid_table_write(finish->lists.out, finish->lists.base, finish->lists.blobs,
+                               finish->items, finish->references, used, &entry->uuids);
         return true;
     }
     const size_t common = common_bytes(finish->items, used);
@@ -213,6 +227,16 @@ static bool write_field_terms(struct finish *finish, size_t field)
     struct lahar_dictionary_writer writer;
     lahar_dictionary_writer_init(&writer, &finish->blocks, &finish->tops, common);
     for (size_t i = 0; i < used; i++) {
+        if (i + PREFETCH_STEPS < used) {
+            const struct lahar_term_item *ahead = &finish->items[i + PREFETCH_STEPS];
+            __builtin_prefetch(ahead->folded);
+            __builtin_prefetch(&finish->ends[ahead->term]);
+            __builtin_prefetch(&finish->builder->terms.states[ahead->term]);
+        }
+        if (i + PREFETCH_STEPS / 2 < used) {
+            __builtin_prefetch(
+                &finish->documents[finish->ends[finish->items[i + PREFETCH_STEPS / 2].term] - 1]);
+        }
         lahar_dictionary_put(&writer, &finish->items[i],
                              write_documents(finish, finish->items[i].term));
     }

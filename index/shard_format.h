@@ -46,7 +46,10 @@ enum lahar_term_flag {
     LAHAR_TERM_EXACT_FULL = 8  /* the exact form follows whole */
 };
 
-/* Kinds of posting lists: the low two bits of a list's first varint. */
+/* Kinds of posting lists: the low three bits of a list's first varint; 4..7 are reserved. */
+enum {
+    LAHAR_LIST_KIND_BITS = 3
+};
 enum lahar_list_kind {
     LAHAR_LIST_SHORT = 0,
     LAHAR_LIST_BLOCKS = 1,

@@ -1,6 +1,6 @@
-/* Open addressing with half of the hash in the slot, so that a probe touches a term only when it
- * almost surely is the one. Terms and their bytes lie in two arrays; nothing is
- * allocated a term. */
+/* Open addressing with half of the hash in the slot, so that a probe touches a record only when it
+ * almost surely is the one. A record holds a term's bytes behind what is compared first; all lie in
+ * one buffer, and nothing is allocated a term. */
 #include "index/term_table.h"
 
 #include <string.h>
@@ -11,20 +11,26 @@
 #include "index/vector.h"
 
 enum {
-    SLOTS_AT_FIRST = 4096
+    SLOTS_AT_FIRST = 4096,
+    /* 128 KiB: events repeat the values of those shortly before them, and a look into the
+     * whole table mostly waits for main memory. */
+    RECENT_COUNT = 16384
 };
+
+_Static_assert(offsetof(struct lahar_term, bytes) == 13, "bytes follow the flags");
 
 void lahar_term_table_init(struct lahar_term_table *table, const lahar_allocator *allocator)
 {
     *table = (struct lahar_term_table){.allocator = allocator};
-    lahar_buffer_init(&table->keys, allocator);
+    lahar_buffer_init(&table->records, allocator);
 }
 
 void lahar_term_table_deinit(struct lahar_term_table *table)
 {
     lahar_release(table->allocator, table->slots);
-    lahar_release(table->allocator, table->terms);
-    lahar_buffer_deinit(&table->keys);
+    lahar_release(table->allocator, table->recent);
+    lahar_release(table->allocator, table->states);
+    lahar_buffer_deinit(&table->records);
     lahar_term_table_init(table, table->allocator);
 }
 
@@ -32,9 +38,10 @@ void lahar_term_table_clear(struct lahar_term_table *table)
 {
     if (table->slots != NULL) {
         memset(table->slots, 0, table->slot_count * sizeof *table->slots);
+        memset(table->recent, 0, RECENT_COUNT * sizeof *table->recent);
     }
     table->term_count = 0;
-    lahar_buffer_clear(&table->keys);
+    lahar_buffer_clear(&table->records);
 }
 
 static uint64_t hash_key(uint32_t field, const struct lahar_term_key *key)
@@ -53,6 +60,13 @@ static size_t slot_of(const struct lahar_term_table *table, uint64_t hash)
 
 static bool grow_slots(struct lahar_term_table *table)
 {
+    if (table->recent == NULL) {
+        table->recent =
+            lahar_allocate_zeroed(table->allocator, RECENT_COUNT, sizeof *table->recent);
+        if (table->recent == NULL) {
+            return false;
+        }
+    }
     const size_t old_count = table->slot_count;
     uint64_t *old = table->slots;
     const size_t count = old_count == 0 ? SLOTS_AT_FIRST : old_count * 2;
@@ -78,56 +92,74 @@ static bool grow_slots(struct lahar_term_table *table)
 static bool add_new(struct lahar_term_table *table, size_t slot, uint64_t hash, uint32_t field,
                     const struct lahar_term_key *key)
 {
-    if (table->term_count == table->term_capacity) {
-        struct lahar_term *grown =
-            lahar_vector_grow(table->allocator, table->terms, &table->term_capacity,
-                              table->term_count + 1, sizeof *table->terms);
+    if (table->term_count == table->state_capacity) {
+        struct lahar_term_state *grown =
+            lahar_vector_grow(table->allocator, table->states, &table->state_capacity,
+                              table->term_count + 1, sizeof *table->states);
         if (grown == NULL) {
             return false;
         }
-        table->terms = grown;
+        table->states = grown;
     }
-    const uint64_t at = table->keys.size;
-    lahar_buffer_put(&table->keys, key->data, (size_t)key->size + key->long_size);
-    if (table->keys.has_failed) {
+    const size_t bytes_size = (size_t)key->size + key->long_size;
+    const size_t size = (offsetof(struct lahar_term, bytes) + bytes_size + 7) / 8 * 8;
+    const uint64_t place = table->records.size / 8;
+    if (place >= UINT32_MAX - 1 || !lahar_buffer_reserve(&table->records, size)) {
         return false;
     }
-    table->terms[table->term_count] = (struct lahar_term){.key = at,
-                                                          .field = field,
-                                                          .last_document = UINT32_MAX,
-                                                          .size = key->size,
-                                                          .long_size = key->long_size,
-                                                          .flags = key->flags};
-    table->slots[slot] = (hash & UINT64_C(0xffffffff00000000)) | (uint64_t)(table->term_count + 1);
-    table->term_count++;
+    struct lahar_term term = {.number = (uint32_t)table->term_count,
+                              .field = field,
+                              .size = key->size,
+                              .long_size = key->long_size,
+                              .flags = key->flags};
+    uint8_t *record = table->records.data + table->records.size;
+    memcpy(record, &term, offsetof(struct lahar_term, bytes));
+    if (bytes_size != 0) {
+        memcpy(record + offsetof(struct lahar_term, bytes), key->data, bytes_size);
+    }
+    table->records.size += size;
+    table->states[table->term_count++] = (struct lahar_term_state){.last_document = UINT32_MAX};
+    table->slots[slot] = (hash & UINT64_C(0xffffffff00000000)) | (place + 1);
     return true;
 }
 
+/* Whether a slot is that of the term. */
+static bool is_term(const struct lahar_term_table *table, uint64_t slot, uint64_t hash,
+                    uint32_t field, const struct lahar_term_key *key)
+{
+    if (slot == 0 || slot >> 32 != hash >> 32) {
+        return false;
+    }
+    const struct lahar_term *term = lahar_term_at(table, (uint32_t)slot - 1);
+    return term->field == field && term->size == key->size && term->long_size == key->long_size &&
+           term->flags == key->flags &&
+           memcmp(term->bytes, key->data, (size_t)key->size + key->long_size) == 0;
+}
+
 bool lahar_term_table_add(struct lahar_term_table *table, uint32_t field,
-                          const struct lahar_term_key *key, uint32_t *term_out)
+                          const struct lahar_term_key *key, uint32_t *place_out)
 {
     if (table->term_count * 4 >= table->slot_count * 3 && !grow_slots(table)) {
         return false;
     }
     const uint64_t hash = hash_key(field, key);
-    const size_t size = (size_t)key->size + key->long_size;
+    uint64_t *recent = &table->recent[hash & (RECENT_COUNT - 1)];
+    if (is_term(table, *recent, hash, field, key)) {
+        *place_out = (uint32_t)*recent - 1;
+        return true;
+    }
     size_t slot = slot_of(table, hash);
     for (; table->slots[slot] != 0; slot = (slot + 1) & (table->slot_count - 1)) {
-        if (table->slots[slot] >> 32 != hash >> 32) {
-            continue;
-        }
-        const uint32_t number = (uint32_t)table->slots[slot] - 1;
-        const struct lahar_term *term = &table->terms[number];
-        if (term->field == field && term->size == key->size && term->long_size == key->long_size &&
-            term->flags == key->flags &&
-            memcmp(lahar_term_bytes(table, term), key->data, size) == 0) {
-            *term_out = number;
+        if (is_term(table, table->slots[slot], hash, field, key)) {
+            *recent = table->slots[slot];
+            *place_out = (uint32_t)*recent - 1;
             return true;
         }
     }
-    if (table->term_count >= UINT32_MAX - 1) {
+    *place_out = (uint32_t)(table->records.size / 8);
+    if (!add_new(table, slot, hash, field, key)) {
         return false;
     }
-    *term_out = (uint32_t)table->term_count;
-    return add_new(table, slot, hash, field, key);
+    *recent = table->slots[slot];
+    return true;
 }

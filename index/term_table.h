@@ -3,33 +3,45 @@
 #define LAHAR_INDEX_TERM_TABLE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "io/base/buffer.h"
 
-/* Set in the flags of a builder's term, beside those of enum lahar_term_flag: the key is the exact
- * form and behind it the folded form, both cut. */
+/* Set in the flags of a builder's term, beside those of enum lahar_term_flag: behind the exact form
+ * lies the folded form, both cut. */
 enum {
     LAHAR_TERM_IS_LONG = 128
 };
 
+/* A term's record: this and its bytes behind it, at a multiple of eight in records. */
 struct lahar_term {
-    uint64_t key; /* offset of the key's bytes in keys */
+    uint32_t number;
     uint32_t field;
-    uint32_t last_document; /* that the term was counted for; UINT32_MAX: none */
-    uint32_t document_count;
     uint16_t size;      /* bytes of the exact form */
     uint16_t long_size; /* bytes of the folded form behind it, of a long term */
     uint8_t flags;
+    uint8_t bytes[]; /* size + long_size */
+};
+
+/* What changes with every document; apart from the records, so that adding documents to
+ * known terms stays in a small array. */
+struct lahar_term_state {
+    uint32_t last_document; /* that the term was counted for; UINT32_MAX: none */
+    uint32_t document_count;
 };
 
 struct lahar_term_table {
-    uint64_t *slots; /* hash in the upper half, term number + 1 in the lower; 0: free */
+    /* Upper half of the hash in the upper half, place of the record / 8 + 1 in the lower; 0: free.
+     */
+    uint64_t *slots;
     size_t slot_count;
-    struct lahar_term *terms;
+    /* The slots of terms met lately, which fit into a near cache where all slots do not. */
+    uint64_t *recent;
+    struct lahar_buffer records;
+    struct lahar_term_state *states; /* by number */
     size_t term_count;
-    size_t term_capacity;
-    struct lahar_buffer keys;
+    size_t state_capacity;
     const lahar_allocator *allocator;
 };
 
@@ -44,14 +56,22 @@ void lahar_term_table_init(struct lahar_term_table *table, const lahar_allocator
 void lahar_term_table_deinit(struct lahar_term_table *table);
 void lahar_term_table_clear(struct lahar_term_table *table);
 
-/* The number of the term, added when it is new; false when memory is refused. */
+/* The place of the term's record, added when it is new; false when memory is refused. */
 bool lahar_term_table_add(struct lahar_term_table *table, uint32_t field,
-                          const struct lahar_term_key *key, uint32_t *term_out);
+                          const struct lahar_term_key *key, uint32_t *place_out);
 
-static inline const uint8_t *lahar_term_bytes(const struct lahar_term_table *table,
-                                              const struct lahar_term *term)
+/* Valid until the next term is added. */
+static inline const struct lahar_term *lahar_term_at(const struct lahar_term_table *table,
+                                                     uint32_t place)
 {
-    return table->keys.data + term->key;
+    return (const struct lahar_term *)(const void *)(table->records.data + (size_t)place * 8);
+}
+
+/* The place of the record behind one; terms follow in order of number. */
+static inline uint32_t lahar_term_place_behind(const struct lahar_term *term, uint32_t place)
+{
+    const size_t size = offsetof(struct lahar_term, bytes) + term->size + term->long_size;
+    return place + (uint32_t)((size + 7) / 8);
 }
 
 #endif

@@ -72,7 +72,7 @@ static void put_directory(struct lahar_buffer *out, const struct lahar_term_item
     }
 }
 
-void lahar_uuid_table_write(struct lahar_buffer *out, size_t base,
+void lahar_uuid_table_write(struct lahar_buffer *out, size_t base, struct lahar_blob_table *blobs,
                             const struct lahar_term_item *items, const uint64_t *references,
                             size_t count, struct lahar_uuid_table *table_out)
 {
@@ -91,19 +91,23 @@ void lahar_uuid_table_write(struct lahar_buffer *out, size_t base,
             table.directory_bits = 128 - table.skipped_bits;
         }
     }
+    /* Two fields may hold the same uuids, as an attribute that repeats the entity's does. */
     pad_to(out, base, LAHAR_SHARD_UUID_SIZE);
-    table.keys = out->size - base;
+    size_t start = out->size;
     for (size_t i = 0; i < count; i++) {
         lahar_buffer_put(out, items[i].folded, LAHAR_SHARD_UUID_SIZE);
     }
-    table.directory = out->size - base;
+    table.keys = lahar_blob_intern(blobs, out, base, start, LAHAR_SHARD_UUID_SIZE);
+    start = out->size;
     put_directory(out, items, count, &table);
-    table.references = out->size - base;
+    table.directory = lahar_blob_intern(blobs, out, base, start, 1);
+    start = out->size;
     struct lahar_bit_writer bits = {.out = out};
     for (size_t i = 0; i < count; i++) {
         lahar_bit_write(&bits, references[i], table.reference_width);
     }
     lahar_bit_finish(&bits);
+    table.references = lahar_blob_intern(blobs, out, base, start, 1);
     *table_out = table;
 }
 

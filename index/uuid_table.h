@@ -1,10 +1,12 @@
 /* The distinct uuids of a field with their documents: a sorted array of whole uuids,
- * so that answers are exact, under a directory of about sixteen each. */
+ * so that answers are exact, under a directory of about sixteen each. Equal arrays of two fields
+ * are stored once. */
 #ifndef LAHAR_INDEX_UUID_TABLE_H
 #define LAHAR_INDEX_UUID_TABLE_H
 
 #include <stdint.h>
 
+#include "index/blob_table.h"
 #include "index/shard_pages.h"
 #include "index/term_sort.h"
 
@@ -20,7 +22,7 @@ struct lahar_uuid_table {
 };
 
 /* items are sorted and hold 16 bytes each; base: where the shard starts in out. */
-void lahar_uuid_table_write(struct lahar_buffer *out, size_t base,
+void lahar_uuid_table_write(struct lahar_buffer *out, size_t base, struct lahar_blob_table *blobs,
                             const struct lahar_term_item *items, const uint64_t *references,
                             size_t count, struct lahar_uuid_table *table_out);
 
