@@ -152,18 +152,16 @@ static lahar_status put_pair(struct lahar_document *document, const struct lahar
 {
     struct lahar_record *record = document->record;
     const bool is_null = token->kind == LAHAR_JSON_NULL;
-    lahar_pair pair = {.key = place->name, .is_null = is_null};
     if (is_null) {
         put_mark(document, 'n');
+    } else if (is_lossy) {
+        put_literal(document, token);
     } else {
-        pair.value = text;
-        if (is_lossy) {
-            put_literal(document, token);
-        } else {
-            put_mark(document, plain_mark(token));
-        }
+        put_mark(document, plain_mark(token));
     }
-    return lahar_record_add_pair(record, place->map_index, pair) ? LAHAR_OK : LAHAR_NO_MEMORY;
+    return lahar_record_add_pair(record, place->map_index, place->name, text, is_null)
+               ? LAHAR_OK
+               : LAHAR_NO_MEMORY;
 }
 
 /* Of an object's members or the walk's other values, whether the field can take a
@@ -187,9 +185,11 @@ static lahar_status put_scalar(struct lahar_document *document,
     const struct lahar_field_entry *entry = place->entry;
     lahar_bytes text = {document->text + token->offset, token->size};
     bool is_lossy = false;
-    if (token->kind == LAHAR_JSON_STRING &&
-        !lahar_json_token_text(document->text, token, &record->arena, &text, &is_lossy)) {
-        return LAHAR_NO_MEMORY;
+    if (token->kind == LAHAR_JSON_STRING) {
+        text = lahar_json_token_text(document->text, token, &record->arena, &is_lossy);
+        if (text.data == NULL) {
+            return LAHAR_NO_MEMORY;
+        }
     }
     if (entry != NULL && entry->is_time && !place->is_element &&
         record->time_ns == LAHAR_TIME_OF_ARRIVAL) {
@@ -217,9 +217,11 @@ static lahar_status put_item(struct lahar_document *document, const struct lahar
     if (token->kind <= LAHAR_JSON_KEY || token->kind == LAHAR_JSON_NULL) {
         return refuse(document, entry, text);
     }
-    if (token->kind == LAHAR_JSON_STRING &&
-        !lahar_json_token_text(document->text, token, &document->record->arena, &text, &is_lossy)) {
-        return LAHAR_NO_MEMORY;
+    if (token->kind == LAHAR_JSON_STRING) {
+        text = lahar_json_token_text(document->text, token, &document->record->arena, &is_lossy);
+        if (text.data == NULL) {
+            return LAHAR_NO_MEMORY;
+        }
     }
     if (entry->type == LAHAR_LIST_KEYWORD) {
         ((lahar_bytes *)items)[index] = text;
@@ -267,23 +269,24 @@ static lahar_status put_list(struct lahar_document *document, uint32_t array,
     return LAHAR_OK;
 }
 
+/* place by value: so that the caller's can live in registers. */
 static lahar_status open_object(struct lahar_document *document, uint32_t index,
-                                const struct place *place, bool is_root)
+                                const struct place place, bool is_root)
 {
     struct lahar_record *record = document->record;
     if (!lahar_json_mark_duplicates(document->text, document->tokens, index, &record->arena)) {
         return LAHAR_NO_MEMORY;
     }
     struct lahar_document_frame frame = {
-        .prefix = place->name,
-        .map_index = place->map_index,
+        .prefix = place.name,
+        .map_index = place.map_index,
         .end = document->tokens[index].end,
         .is_object = true,
         .has_prefix = !is_root,
-        .is_map = place->is_map,
+        .is_map = place.is_map,
     };
-    const struct lahar_field_entry *entry = place->entry;
-    if (entry != NULL && entry->is_declared && entry->type == LAHAR_MAP && !place->is_element) {
+    const struct lahar_field_entry *entry = place.entry;
+    if (entry != NULL && entry->is_declared && entry->type == LAHAR_MAP && !place.is_element) {
         frame.map_index = lahar_record_map_index(record, entry->field);
         if (frame.map_index == SIZE_MAX) {
             return LAHAR_NO_MEMORY;
@@ -305,7 +308,7 @@ static lahar_status put_value(struct lahar_document *document, uint32_t *index,
     const struct lahar_field_entry *entry = place->entry;
     const uint32_t at = (*index)++;
     if (token->kind == LAHAR_JSON_OBJECT) {
-        return open_object(document, at, place, false);
+        return open_object(document, at, *place, false);
     }
     if (token->kind != LAHAR_JSON_ARRAY) {
         return put_scalar(document, token, place);
@@ -326,41 +329,50 @@ static lahar_status put_value(struct lahar_document *document, uint32_t *index,
     return LAHAR_OK;
 }
 
+/* prefix.name in the arena; NULL when memory is refused. */
+static uint8_t *join(struct lahar_arena *arena, lahar_bytes prefix, lahar_bytes name)
+{
+    uint8_t *joined = lahar_arena_allocate(arena, prefix.size + 1 + name.size);
+    if (joined != NULL) {
+        memcpy(joined, prefix.data, prefix.size);
+        joined[prefix.size] = '.';
+        memcpy(joined + prefix.size + 1, name.data, name.size);
+    }
+    return joined;
+}
+
 /* The full name of a member and the field declared under it. */
 static lahar_status find_place(struct lahar_document *document,
                                const struct lahar_document_frame *frame,
                                const struct lahar_json_token *key, struct place *place_out)
 {
-    struct lahar_record *record = document->record;
-    lahar_bytes name;
+    struct lahar_arena *arena = &document->record->arena;
+    const struct lahar_field_map *fields = document->fields;
     bool is_lossy;
-    uint32_t hash = key->end;
     put_mark(document, '"');
     put_text(document, document->text + key->offset, key->size);
     put_mark(document, '"');
-    if (!lahar_json_token_text(document->text, key, &record->arena, &name, &is_lossy)) {
+    lahar_bytes name = lahar_json_token_text(document->text, key, arena, &is_lossy);
+    if (name.data == NULL) {
         return LAHAR_NO_MEMORY;
     }
+    place_out->entry = NULL;
+    place_out->map_index = frame->map_index;
+    place_out->is_element = false;
+    place_out->is_map = frame->is_map;
     if (frame->has_prefix) {
-        const size_t prefix_size = frame->prefix.size;
-        uint8_t *joined = lahar_arena_allocate(&record->arena, prefix_size + 1 + name.size);
+        uint8_t *joined = join(arena, frame->prefix, name);
         if (joined == NULL) {
             return LAHAR_NO_MEMORY;
         }
-        memcpy(joined, frame->prefix.data, prefix_size);
-        joined[prefix_size] = '.';
-        memcpy(joined + prefix_size + 1, name.data, name.size);
-        name = (lahar_bytes){joined, prefix_size + 1 + name.size};
-        hash = lahar_name_hash(name.data, name.size);
+        name = (lahar_bytes){joined, frame->prefix.size + 1 + name.size};
+        if (!frame->is_map && fields->has_dotted) {
+            place_out->entry = lahar_field_map_find(fields, name.data, name.size);
+        }
+    } else if (!frame->is_map) {
+        place_out->entry = lahar_field_map_find_hashed(fields, name.data, name.size, key->end);
     }
-    *place_out = (struct place){
-        .name = name,
-        .entry = frame->is_map
-                     ? NULL
-                     : lahar_field_map_find_hashed(document->fields, name.data, name.size, hash),
-        .map_index = frame->map_index,
-        .is_map = frame->is_map,
-    };
+    place_out->name = name;
     return LAHAR_OK;
 }
 
@@ -377,7 +389,7 @@ lahar_status lahar_document_map(struct lahar_document *document, const uint8_t *
         return LAHAR_NO_MEMORY;
     }
     put_mark(document, LAHAR_SHAPE_JSON);
-    lahar_status status = open_object(document, 0, &(struct place){0}, true);
+    lahar_status status = open_object(document, 0, (struct place){0}, true);
     uint32_t index = 1;
     while (status == LAHAR_OK && document->depth > 0) {
         const struct lahar_document_frame *frame = &document->stack[document->depth - 1];

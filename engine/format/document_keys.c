@@ -14,16 +14,15 @@ enum {
     SMALL_SLOT_COUNT = 128
 };
 
-bool lahar_json_token_unescape(const uint8_t *text, const struct lahar_json_token *token,
-                               struct lahar_arena *arena, lahar_bytes *text_out, bool *is_lossy_out)
+lahar_bytes lahar_json_token_unescape(const uint8_t *text, const struct lahar_json_token *token,
+                                      struct lahar_arena *arena, bool *is_lossy_out)
 {
     uint8_t *resolved = lahar_arena_allocate(arena, token->size);
     if (resolved == NULL) {
-        return false;
+        return (lahar_bytes){0};
     }
-    text_out->size = lahar_json_unescape(text + token->offset, token->size, resolved, is_lossy_out);
-    text_out->data = resolved;
-    return true;
+    return (lahar_bytes){
+        resolved, lahar_json_unescape(text + token->offset, token->size, resolved, is_lossy_out)};
 }
 
 static bool equals(lahar_bytes a, lahar_bytes b)
@@ -35,9 +34,9 @@ static bool equals(lahar_bytes a, lahar_bytes b)
 static bool drop_if_same(const uint8_t *text, struct lahar_json_token *earlier, lahar_bytes name,
                          struct lahar_arena *arena, bool *is_same_out)
 {
-    lahar_bytes other;
     bool is_lossy;
-    if (!lahar_json_token_text(text, earlier, arena, &other, &is_lossy)) {
+    const lahar_bytes other = lahar_json_token_text(text, earlier, arena, &is_lossy);
+    if (other.data == NULL) {
         return false;
     }
     *is_same_out = equals(other, name);
@@ -61,9 +60,9 @@ static bool mark_in_table(const uint8_t *text, struct lahar_json_token *tokens, 
     memset(slots, 0, slot_count * sizeof *slots);
     const uint32_t end = tokens[object].end;
     for (uint32_t key = object + 1; key < end; key = tokens[key + 1].end) {
-        lahar_bytes name;
         bool is_lossy;
-        if (!lahar_json_token_text(text, &tokens[key], arena, &name, &is_lossy)) {
+        const lahar_bytes name = lahar_json_token_text(text, &tokens[key], arena, &is_lossy);
+        if (name.data == NULL) {
             return false;
         }
         const uint64_t hash = XXH3_64bits(name.data, name.size);
@@ -100,9 +99,9 @@ bool lahar_json_mark_duplicates(const uint8_t *text, struct lahar_json_token *to
             }
             return mark_in_table(text, tokens, object, total, arena);
         }
-        lahar_bytes name;
         bool is_lossy;
-        if (!lahar_json_token_text(text, &tokens[key], arena, &name, &is_lossy)) {
+        const lahar_bytes name = lahar_json_token_text(text, &tokens[key], arena, &is_lossy);
+        if (name.data == NULL) {
             return false;
         }
         const uint32_t hash = lahar_name_hash(name.data, name.size);

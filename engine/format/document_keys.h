@@ -6,22 +6,20 @@
 #include "io/base/arena.h"
 
 /* Resolves the escapes of a string or key into the arena. */
-bool lahar_json_token_unescape(const uint8_t *text, const struct lahar_json_token *token,
-                               struct lahar_arena *arena, lahar_bytes *text_out,
-                               bool *is_lossy_out);
+lahar_bytes lahar_json_token_unescape(const uint8_t *text, const struct lahar_json_token *token,
+                                      struct lahar_arena *arena, bool *is_lossy_out);
 
-/* The text of a string or key with its escapes resolved, in text or in the arena.
- * False when memory is refused. */
-static inline bool lahar_json_token_text(const uint8_t *text, const struct lahar_json_token *token,
-                                         struct lahar_arena *arena, lahar_bytes *text_out,
-                                         bool *is_lossy_out)
+/* The text of a string or key with its escapes resolved, in text or in the arena; its
+ * data is NULL when memory is refused. */
+static inline lahar_bytes lahar_json_token_text(const uint8_t *text,
+                                                const struct lahar_json_token *token,
+                                                struct lahar_arena *arena, bool *is_lossy_out)
 {
-    if ((token->flags & LAHAR_JSON_ESCAPED) != 0) {
-        return lahar_json_token_unescape(text, token, arena, text_out, is_lossy_out);
-    }
     *is_lossy_out = false;
-    *text_out = (lahar_bytes){text + token->offset, token->size};
-    return true;
+    if ((token->flags & LAHAR_JSON_ESCAPED) != 0) {
+        return lahar_json_token_unescape(text, token, arena, is_lossy_out);
+    }
+    return (lahar_bytes){text + token->offset, token->size};
 }
 
 /* Marks, in the object at tokens[object], the keys that are given again later. The

@@ -28,6 +28,7 @@ static bool is_filled_by_name(const struct lahar_stream *stream,
 static void insert(struct lahar_field_map *map, struct lahar_field_entry entry)
 {
     entry.hash = lahar_name_hash(entry.name, entry.name_size);
+    map->has_dotted = map->has_dotted || memchr(entry.name, '.', entry.name_size) != NULL;
     uint32_t slot = entry.hash & map->slot_mask;
     while (map->slots[slot] != 0) {
         slot = (slot + 1) & map->slot_mask;

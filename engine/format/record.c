@@ -96,8 +96,13 @@ size_t lahar_record_map_index(struct lahar_record *record, uint32_t field)
     return record->map_count++;
 }
 
-static bool grow_pairs(struct lahar_record *record, struct lahar_record_map *map)
+bool lahar_record_grow_pairs(struct lahar_record *record, size_t map_index)
 {
+    if (record->map_count == 0 &&
+        lahar_record_map_index(record, LAHAR_FIELD_ATTRIBUTES) == SIZE_MAX) {
+        return false;
+    }
+    struct lahar_record_map *map = &record->maps[map_index];
     const size_t capacity = map->pair_capacity == 0 ? 32 : map->pair_capacity * 2;
     lahar_pair *pairs = lahar_reallocate(record->allocator, map->pairs, capacity * sizeof *pairs);
     if (pairs == NULL) {
@@ -105,20 +110,6 @@ static bool grow_pairs(struct lahar_record *record, struct lahar_record_map *map
     }
     map->pairs = pairs;
     map->pair_capacity = capacity;
-    return true;
-}
-
-bool lahar_record_add_pair(struct lahar_record *record, size_t map_index, lahar_pair pair)
-{
-    if (record->map_count == 0 &&
-        lahar_record_map_index(record, LAHAR_FIELD_ATTRIBUTES) == SIZE_MAX) {
-        return false;
-    }
-    struct lahar_record_map *map = &record->maps[map_index];
-    if (map->pair_count == map->pair_capacity && !grow_pairs(record, map)) {
-        return false;
-    }
-    map->pairs[map->pair_count++] = pair;
     return true;
 }
 

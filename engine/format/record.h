@@ -59,7 +59,21 @@ bool lahar_record_add_bytes(struct lahar_record *record, uint32_t field, lahar_t
 /* Index in maps of a map field, which is added when it is new; SIZE_MAX when
  * memory is refused. attributes is always 0. */
 size_t lahar_record_map_index(struct lahar_record *record, uint32_t field);
-bool lahar_record_add_pair(struct lahar_record *record, size_t map_index, lahar_pair pair);
+/* Makes room for one more pair of a map, and for attributes if need be. */
+bool lahar_record_grow_pairs(struct lahar_record *record, size_t map_index);
+
+static inline bool lahar_record_add_pair(struct lahar_record *record, size_t map_index,
+                                         lahar_bytes key, lahar_bytes value, bool is_null)
+{
+    if ((record->map_count == 0 ||
+         record->maps[map_index].pair_count == record->maps[map_index].pair_capacity) &&
+        !lahar_record_grow_pairs(record, map_index)) {
+        return false;
+    }
+    struct lahar_record_map *map = &record->maps[map_index];
+    map->pairs[map->pair_count++] = (lahar_pair){key, value, is_null};
+    return true;
+}
 
 /* A scalar for a declared field that has none yet; a list field takes it as its
  * only item. text must outlive the record's use. */

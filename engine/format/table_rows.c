@@ -143,8 +143,9 @@ static lahar_status put_cell(struct lahar_text_reader *reader, size_t index,
     if (entry == NULL || !entry->is_declared || entry->type == LAHAR_MAP ||
         lahar_record_has(record, entry->field)) {
         lahar_buffer_put_varint(&record->shape, 0);
-        const lahar_pair pair = {cell->name, cell->value, cell->is_null};
-        return lahar_record_add_pair(record, 0, pair) ? LAHAR_OK : LAHAR_NO_MEMORY;
+        return lahar_record_add_pair(record, 0, cell->name, cell->value, cell->is_null)
+                   ? LAHAR_OK
+                   : LAHAR_NO_MEMORY;
     }
     lahar_buffer_put_varint(&record->shape, (uint64_t)entry->field + 1);
     switch (put_declared(reader, entry, cell)) {
