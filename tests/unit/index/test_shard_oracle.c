@@ -18,7 +18,7 @@ enum {
 struct model_document {
     uint64_t id;
     int64_t time;
-    char keywords[FIELD_COUNT][24]; /* "-": absent */
+    char keywords[FIELD_COUNT][32]; /* "-": absent */
     uint32_t words;                 /* bit w: the text holds word w */
     bool has_text;
     uint8_t uuid[2]; /* few distinct ones; the second 255: none */
@@ -201,7 +201,7 @@ static void check_keywords(struct model *model, struct lahar_docset *set, uint64
         const uint32_t number = find_field(model, name, LAHAR_CLASS_KEYWORD);
         bool exact = true;
         for (int round = 0; round < 12; round++) {
-            char value[24];
+            char value[32];
             const uint64_t pick = random_below(random, model->count);
             snprintf(value, sizeof value, "%s", model->documents[pick].keywords[f]);
             if (round % 4 == 3) {

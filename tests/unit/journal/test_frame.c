@@ -26,8 +26,9 @@ static void put(uint8_t *to, uint64_t value, size_t size)
     }
 }
 
+static const uint64_t STORE = UINT64_C(0x0102030405060708);
+
 enum {
-    STORE = 0x0102030405060708,
     SESSION = 5,
     GENERATION = 9,
     POSITION = 4096 + 800
