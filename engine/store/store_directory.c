@@ -178,7 +178,17 @@ static lahar_status sync_parent(const lahar_store *store, lahar_error *error)
     } else {
         path[size] = '\0';
     }
-    return store->io->ops->sync_directory(store->io, path, error);
+    lahar_error cause = {0};
+    const lahar_status status = store->io->ops->sync_directory(store->io, path, &cause);
+    if (status != LAHAR_OK && cause.sys_errno == EACCES) {
+        /* A parent that may be passed through and not read; its owner made the directory. */
+        lahar_store_log(store, LAHAR_LOG_WARNING, "%s", cause.message);
+        return LAHAR_OK;
+    }
+    if (status != LAHAR_OK && error != NULL && error->status == LAHAR_OK) {
+        *error = cause;
+    }
+    return status;
 }
 
 static lahar_status make_directory(const lahar_store *store, const char *path, lahar_error *error)

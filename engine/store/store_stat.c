@@ -6,6 +6,12 @@
 #include "engine/store/store_state.h"
 #include "io/base/error.h"
 
+/* A walk over the journal directory. */
+struct journal_sizes {
+    const lahar_store *store;
+    uint64_t bytes;
+};
+
 static void take_journals(lahar_store *store, lahar_stat *stat)
 {
     struct lahar_journals_stat journals;
@@ -28,6 +34,36 @@ static void take_journals(lahar_store *store, lahar_stat *stat)
     stat->rollover_failures = rollover.failures;
     memcpy(stat->sync_mode, journals.sync_mode, sizeof stat->sync_mode);
     stat->poisoned = lahar_journals_health(store->journals, NULL);
+}
+
+/* Without journals of one's own: the size of the files that lie there. */
+static lahar_status add_file_size(void *context, const char *name, bool is_directory)
+{
+    struct journal_sizes *sizes = context;
+    const lahar_store *store = sizes->store;
+    char path[LAHAR_MANIFEST_PATH_SIZE];
+    struct lahar_io_file *file = NULL;
+    uint64_t size = 0;
+    const int length = snprintf(path, sizeof path, "%s/%s", store->journal_directory, name);
+    /* The writer may have removed the file since it was listed. */
+    if (!is_directory && length > 0 && (size_t)length < sizeof path &&
+        store->io->ops->open(store->io, path, LAHAR_IO_READ, &file, NULL) == LAHAR_OK) {
+        if (store->io->ops->size(store->io, file, &size, NULL) == LAHAR_OK) {
+            sizes->bytes += size;
+        }
+        store->io->ops->close(store->io, file);
+    }
+    return LAHAR_OK;
+}
+
+static lahar_status take_reader(const lahar_store *store, lahar_stat *stat, lahar_error *error)
+{
+    struct journal_sizes sizes = {store, 0};
+    LAHAR_TRY(
+        store->io->ops->list(store->io, store->journal_directory, add_file_size, &sizes, error));
+    stat->journal_bytes = sizes.bytes;
+    stat->resident_bytes = store->recovery.bytes;
+    return LAHAR_OK;
 }
 
 static void take_snapshot(const struct lahar_snapshot *snapshot, lahar_stat *stat)
@@ -67,14 +103,14 @@ lahar_status lahar_stat_get(lahar_store *store, lahar_stat *stat_out, lahar_erro
     struct lahar_snapshot *snapshot = NULL;
     LAHAR_TRY(lahar_snapshot_take(store, &snapshot, error));
     take_snapshot(snapshot, &stat);
+    stat.next_id = lahar_snapshot_end(snapshot);
+    stat.durable_id = lahar_snapshot_durable(snapshot);
+    lahar_snapshot_release(snapshot);
     if (store->journals != NULL) {
         take_journals(store, &stat);
     } else {
-        stat.next_id = lahar_snapshot_end(snapshot);
-        stat.durable_id = stat.next_id;
-        stat.resident_bytes = store->recovery.bytes;
+        LAHAR_TRY(take_reader(store, &stat, error));
     }
-    lahar_snapshot_release(snapshot);
     take_files(store, &stat);
     uint64_t cache_bytes = 0;
     lahar_block_cache_stat(store->cache, &stat.cache_hits, &stat.cache_misses, &cache_bytes);
