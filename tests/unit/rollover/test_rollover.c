@@ -268,11 +268,11 @@ static uint32_t field_of(struct store_fixture *fixture, const char *name)
     return field;
 }
 
-Test(rollover, indexes_each_type_as_documented)
+static const lahar_uuid sample_uuid = {{0xab, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}};
+
+/* One event with a value of each type, rolled over. */
+static void append_typed_event(struct store_fixture *fixture)
 {
-    struct store_fixture fixture;
-    store_fixture_init(&fixture, 1);
-    store_fixture_open(&fixture);
     const lahar_field_spec fields[] = {
         {"kind", LAHAR_KEYWORD, false},    {"secret", LAHAR_KEYWORD, true},
         {"owner", LAHAR_UUID, false},      {"delta", LAHAR_I64, false},
@@ -286,8 +286,7 @@ Test(rollover, indexes_each_type_as_documented)
                                     .fields = fields,
                                     .field_count = sizeof fields / sizeof *fields};
     uint32_t stream = 0;
-    cr_assert_eq(lahar_stream_create(fixture.store, &spec, &stream, NULL), LAHAR_OK);
-    const lahar_uuid uuid = {{0xab, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}};
+    cr_assert_eq(lahar_stream_create(fixture->store, &spec, &stream, NULL), LAHAR_OK);
     const lahar_bytes tags[] = {{"red", 3}, {"", 0}};
     const lahar_pair pairs[] = {{{"path", 4}, {"/tmp", 4}, false},
                                 {{"gone", 4}, {NULL, 0}, true},
@@ -295,17 +294,19 @@ Test(rollover, indexes_each_type_as_documented)
     const lahar_value values[] = {
         {.field = LAHAR_FIELD_MESSAGE, .type = LAHAR_TEXT, .as.bytes = {"Hello World", 11}},
         {.field = LAHAR_FIELD_ATTRIBUTES, .type = LAHAR_MAP, .as.map = {pairs, 3}},
-        {.field = field_of(&fixture, "kind"), .type = LAHAR_KEYWORD, .as.bytes = {"big", 3}},
-        {.field = field_of(&fixture, "secret"), .type = LAHAR_KEYWORD, .as.bytes = {"x", 1}},
-        {.field = field_of(&fixture, "owner"), .type = LAHAR_UUID, .as.uuid = uuid},
-        {.field = field_of(&fixture, "delta"), .type = LAHAR_I64, .as.i64 = -3},
-        {.field = field_of(&fixture, "ratio"), .type = LAHAR_F64, .as.f64 = -0.5},
-        {.field = field_of(&fixture, "flag"), .type = LAHAR_BOOL, .as.boolean = true},
-        {.field = field_of(&fixture, "at"), .type = LAHAR_TIME, .as.time_ns = 42},
-        {.field = field_of(&fixture, "tags"), .type = LAHAR_LIST_KEYWORD, .as.keywords = {tags, 2}},
-        {.field = field_of(&fixture, "links"), .type = LAHAR_LIST_UUID, .as.uuids = {&uuid, 1}},
-        {.field = field_of(&fixture, "blob"), .type = LAHAR_BYTES, .as.bytes = {"zz", 2}},
-        {.field = field_of(&fixture, "old"), .type = LAHAR_KEYWORD, .is_null = true},
+        {.field = field_of(fixture, "kind"), .type = LAHAR_KEYWORD, .as.bytes = {"big", 3}},
+        {.field = field_of(fixture, "secret"), .type = LAHAR_KEYWORD, .as.bytes = {"x", 1}},
+        {.field = field_of(fixture, "owner"), .type = LAHAR_UUID, .as.uuid = sample_uuid},
+        {.field = field_of(fixture, "delta"), .type = LAHAR_I64, .as.i64 = -3},
+        {.field = field_of(fixture, "ratio"), .type = LAHAR_F64, .as.f64 = -0.5},
+        {.field = field_of(fixture, "flag"), .type = LAHAR_BOOL, .as.boolean = true},
+        {.field = field_of(fixture, "at"), .type = LAHAR_TIME, .as.time_ns = 42},
+        {.field = field_of(fixture, "tags"), .type = LAHAR_LIST_KEYWORD, .as.keywords = {tags, 2}},
+        {.field = field_of(fixture, "links"),
+         .type = LAHAR_LIST_UUID,
+         .as.uuids = {&sample_uuid, 1}},
+        {.field = field_of(fixture, "blob"), .type = LAHAR_BYTES, .as.bytes = {"zz", 2}},
+        {.field = field_of(fixture, "old"), .type = LAHAR_KEYWORD, .is_null = true},
         {.field = LAHAR_FIELD_FRAMING, .type = LAHAR_BYTES, .as.bytes = {"\r", 1}}};
     const lahar_event event = {.stream = stream,
                                .time_ns = 77,
@@ -313,12 +314,33 @@ Test(rollover, indexes_each_type_as_documented)
                                .value_count = sizeof values / sizeof *values};
     lahar_batch *batch = NULL;
     lahar_error error = {0};
-    cr_assert_eq(lahar_batch_create(fixture.store, &batch, NULL), LAHAR_OK);
+    cr_assert_eq(lahar_batch_create(fixture->store, &batch, NULL), LAHAR_OK);
     cr_assert_eq(lahar_append(batch, &event, NULL, NULL, &error), LAHAR_OK, "%s", error.message);
     lahar_batch_destroy(batch);
-    cr_assert_eq(lahar_rollover(fixture.store, LAHAR_WAIT_FOREVER, &error), LAHAR_OK, "%s",
+    cr_assert_eq(lahar_rollover(fixture->store, LAHAR_WAIT_FOREVER, &error), LAHAR_OK, "%s",
                  error.message);
+}
 
+static void check_uuids(struct lahar_shard *shard)
+{
+    static const char *const uuid_fields[] = {"owner", "links"};
+    for (size_t i = 0; i < 2; i++) {
+        uint32_t field = 0;
+        struct lahar_docset set;
+        cr_assert(lahar_shard_find_field(shard, uuid_fields[i], 5, LAHAR_CLASS_UUID, &field));
+        cr_assert_eq(lahar_docset_init(&set, 1, &lahar_allocator_libc, NULL), LAHAR_OK);
+        cr_assert_eq(lahar_shard_uuid(shard, field, &sample_uuid, &set, NULL), LAHAR_OK);
+        cr_assert_eq(lahar_docset_count(&set), 1);
+        lahar_docset_deinit(&set);
+    }
+}
+
+Test(rollover, indexes_each_type_as_documented)
+{
+    struct store_fixture fixture;
+    store_fixture_init(&fixture, 1);
+    store_fixture_open(&fixture);
+    append_typed_event(&fixture);
     struct lahar_snapshot *snapshot = NULL;
     cr_assert_eq(lahar_snapshot_take(fixture.store, &snapshot, NULL), LAHAR_OK);
     cr_assert_eq(lahar_snapshot_segment_count(snapshot), 1);
@@ -342,16 +364,7 @@ Test(rollover, indexes_each_type_as_documented)
     cr_assert_eq(count_number(shard, "ratio", lahar_number_from_f64(-0.5)), 1);
     cr_assert_eq(count_number(shard, "flag", 1), 1);
     cr_assert_eq(count_number(shard, "at", lahar_number_from_i64(42)), 1);
-    static const char *const uuid_fields[] = {"owner", "links"};
-    for (size_t i = 0; i < 2; i++) {
-        uint32_t field = 0;
-        struct lahar_docset set;
-        cr_assert(lahar_shard_find_field(shard, uuid_fields[i], 5, LAHAR_CLASS_UUID, &field));
-        cr_assert_eq(lahar_docset_init(&set, 1, &lahar_allocator_libc, NULL), LAHAR_OK);
-        cr_assert_eq(lahar_shard_uuid(shard, field, &uuid, &set, NULL), LAHAR_OK);
-        cr_assert_eq(lahar_docset_count(&set), 1);
-        lahar_docset_deinit(&set);
-    }
+    check_uuids(shard);
     uint64_t tokens = 0;
     uint32_t message = 0;
     cr_assert(lahar_shard_find_field(shard, "message", 7, LAHAR_CLASS_TEXT, &message));

@@ -203,3 +203,28 @@ Test(store_read, takes_an_events_time_from_its_arrival_where_asked)
     store_fixture_close(&fixture);
     store_fixture_deinit(&fixture);
 }
+
+Test(store_read, of_events_without_values)
+{
+    struct store_fixture fixture;
+    store_fixture_init(&fixture, 13);
+    store_fixture_open(&fixture);
+    const uint32_t stream = store_fixture_stream(&fixture, 0);
+    lahar_batch *batch = NULL;
+    uint64_t id = 0;
+    cr_assert_eq(lahar_batch_create(fixture.store, &batch, NULL), LAHAR_OK);
+    const lahar_event event = {.stream = stream, .time_ns = 4};
+    cr_assert_eq(lahar_append(batch, &event, NULL, &id, NULL), LAHAR_OK);
+    lahar_batch_destroy(batch);
+    cr_assert_eq(lahar_rollover(fixture.store, LAHAR_WAIT_FOREVER, NULL), LAHAR_OK);
+    lahar_cursor *cursor = NULL;
+    const lahar_event *found = NULL;
+    lahar_error error = {0};
+    cr_assert_eq(lahar_get(fixture.store, &id, 1, &cursor, NULL), LAHAR_OK);
+    cr_assert_eq(lahar_cursor_next(cursor, &found, &error), LAHAR_OK, "%s", error.message);
+    cr_assert_eq(found->value_count, 0);
+    cr_assert_eq(found->time_ns, 4);
+    lahar_cursor_close(cursor);
+    store_fixture_close(&fixture);
+    store_fixture_deinit(&fixture);
+}
