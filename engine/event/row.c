@@ -10,6 +10,7 @@ enum {
     VALUE_HEAD_SIZE = 3,       /* field and type */
     ORDINAL_WORD_COUNT = 1024, /* of 64 bits: one bit for every field a stream can have */
     INSERTION_SORT_MAX = 64,
+    SMALL_MAP_SIZE = 64 * 1024, /* bytes that are reserved at once */
     ROOM_SLACK = 64 /* what the bounds given to make_room exceed the bytes by, at most */
 };
 
@@ -22,10 +23,11 @@ static inline uint8_t *copy_bytes(uint8_t *to, const void *from, size_t size)
     const uint8_t *source = from;
     if (size > 64) {
         memcpy(to, source, size);
+    } else if (size > 32) {
+        memcpy(to, source, 32);
+        memcpy(to + size - 32, source + size - 32, 32);
     } else if (size >= 16) {
-        for (size_t at = 0; at + 16 < size; at += 16) {
-            memcpy(to + at, source + at, 16);
-        }
+        memcpy(to, source, 16);
         memcpy(to + size - 16, source + size - 16, 16);
     } else if (size >= 8) {
         memcpy(to, source, 8);
@@ -41,9 +43,18 @@ static inline uint8_t *copy_bytes(uint8_t *to, const void *from, size_t size)
     return to + size;
 }
 
+static inline uint8_t *put_size(uint8_t *to, size_t size)
+{
+    if (size < 0x80) {
+        *to = (uint8_t)size;
+        return to + 1;
+    }
+    return lahar_put_varint(to, size);
+}
+
 static inline uint8_t *put_sized(uint8_t *to, const lahar_bytes *bytes)
 {
-    to = lahar_put_varint(to, bytes->size);
+    to = put_size(to, bytes->size);
     return copy_bytes(to, bytes->data, bytes->size);
 }
 
@@ -103,9 +114,20 @@ static uint8_t *put_keywords(struct row_writer *writer, uint8_t *to, const lahar
     return to;
 }
 
-static uint8_t *put_map(struct row_writer *writer, uint8_t *to, const lahar_value *value)
+static inline uint8_t *put_pair(uint8_t *to, const lahar_pair *pair)
 {
-    to = lahar_put_varint(to, value->as.map.count);
+    to = put_sized(to, &pair->key);
+    if (pair->is_null) {
+        *to = 0;
+        return to + 1;
+    }
+    to = put_size(to, pair->value.size + 1);
+    return copy_bytes(to, pair->value.data, pair->value.size);
+}
+
+/* Pairs that may be too much for an event: room is made for each by itself. */
+static uint8_t *put_large_map(struct row_writer *writer, uint8_t *to, const lahar_value *value)
+{
     for (size_t i = 0; i < value->as.map.count; i++) {
         const lahar_pair *pair = &value->as.map.items[i];
         const size_t value_size = pair->is_null ? 0 : pair->value.size;
@@ -117,9 +139,31 @@ static uint8_t *put_map(struct row_writer *writer, uint8_t *to, const lahar_valu
         if (to == NULL) {
             return NULL;
         }
-        to = put_sized(to, &pair->key);
-        to = lahar_put_varint(to, pair->is_null ? 0 : value_size + 1);
-        to = copy_bytes(to, pair->value.data, value_size);
+        to = put_pair(to, pair);
+    }
+    return to;
+}
+
+static uint8_t *put_map(struct row_writer *writer, uint8_t *to, const lahar_value *value)
+{
+    const size_t count = value->as.map.count;
+    to = put_size(to, count);
+    size_t size_max = 0;
+    for (size_t i = 0; i < count && size_max <= SMALL_MAP_SIZE; i++) {
+        const lahar_pair *pair = &value->as.map.items[i];
+        const size_t value_size = pair->is_null ? 0 : pair->value.size;
+        if (pair->key.size > SMALL_MAP_SIZE || value_size > SMALL_MAP_SIZE) {
+            return put_large_map(writer, to, value);
+        }
+        size_max += pair->key.size + value_size + 2 * LAHAR_VARINT_SIZE_MAX;
+    }
+    const size_t used = (size_t)(to - writer->buffer->data) - writer->start;
+    if (size_max > SMALL_MAP_SIZE || used + size_max > LAHAR_EVENT_SIZE_MAX) {
+        return put_large_map(writer, to, value);
+    }
+    to = make_room(writer, to, size_max);
+    for (size_t i = 0; i < count && to != NULL; i++) {
+        to = put_pair(to, &value->as.map.items[i]);
     }
     return to;
 }
@@ -255,9 +299,18 @@ lahar_status lahar_row_encode(struct lahar_buffer *buffer,
 
 /* --- decoding ---------------------------------------------------------------------- */
 
-static lahar_bytes read_sized(struct lahar_reader *reader)
+/* A varint, of which nearly all have one byte. */
+static inline uint64_t read_size(struct lahar_reader *reader)
 {
-    const uint64_t size = lahar_read_varint(reader);
+    if (reader->next < reader->end && *reader->next < 0x80) {
+        return *reader->next++;
+    }
+    return lahar_read_varint(reader);
+}
+
+static inline lahar_bytes read_sized(struct lahar_reader *reader)
+{
+    const uint64_t size = read_size(reader);
     const uint8_t *data = lahar_read_bytes(reader, size);
     return data == NULL ? (lahar_bytes){NULL, 0} : (lahar_bytes){data, (size_t)size};
 }
@@ -282,7 +335,7 @@ static void *allocate_items(struct lahar_reader *reader, struct lahar_arena *are
 static void read_uuids(struct lahar_reader *reader, struct lahar_arena *arena, lahar_value *value,
                        bool *out_of_memory)
 {
-    const uint64_t count = lahar_read_varint(reader);
+    const uint64_t count = read_size(reader);
     lahar_uuid *items =
         allocate_items(reader, arena, count, sizeof(lahar_uuid), sizeof(lahar_uuid), out_of_memory);
     if (items == NULL) {
@@ -300,7 +353,7 @@ static void read_uuids(struct lahar_reader *reader, struct lahar_arena *arena, l
 static void read_keywords(struct lahar_reader *reader, struct lahar_arena *arena,
                           lahar_value *value, bool *out_of_memory)
 {
-    const uint64_t count = lahar_read_varint(reader);
+    const uint64_t count = read_size(reader);
     lahar_bytes *items =
         allocate_items(reader, arena, count, 1, sizeof(lahar_bytes), out_of_memory);
     for (size_t i = 0; items != NULL && i < count; i++) {
@@ -313,18 +366,21 @@ static void read_keywords(struct lahar_reader *reader, struct lahar_arena *arena
 static void read_map(struct lahar_reader *reader, struct lahar_arena *arena, lahar_value *value,
                      bool *out_of_memory)
 {
-    const uint64_t count = lahar_read_varint(reader);
+    const uint64_t count = read_size(reader);
     lahar_pair *items = allocate_items(reader, arena, count, 2, sizeof(lahar_pair), out_of_memory);
-    for (size_t i = 0; items != NULL && i < count; i++) {
-        items[i].key = read_sized(reader);
-        const uint64_t n = lahar_read_varint(reader);
+    /* A local copy stays in registers while the pairs are written. */
+    struct lahar_reader local = *reader;
+    for (size_t i = 0; items != NULL && i < count && !local.failed; i++) {
+        items[i].key = read_sized(&local);
+        const uint64_t n = read_size(&local);
         items[i].is_null = n == 0;
         items[i].value = (lahar_bytes){NULL, 0};
         if (n != 0) {
-            const uint8_t *data = lahar_read_bytes(reader, n - 1);
+            const uint8_t *data = lahar_read_bytes(&local, n - 1);
             items[i].value = (lahar_bytes){data, data == NULL ? 0 : (size_t)(n - 1)};
         }
     }
+    *reader = local;
     value->as.map.items = items;
     value->as.map.count = (size_t)count;
 }

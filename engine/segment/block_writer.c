@@ -26,6 +26,7 @@ struct lahar_block_writer {
     struct lahar_buffer placed;    /* struct lahar_placed_column each */
     struct lahar_buffer structure; /* of the block being put together */
     struct lahar_buffer table;     /* its groups */
+    struct lahar_buffer groups;    /* their stored bytes */
     struct lahar_block_info info;
     uint64_t raw_size;
 };
@@ -47,6 +48,7 @@ lahar_status lahar_block_writer_create(const struct lahar_stream *stream,
     lahar_buffer_init(&writer->placed, allocator);
     lahar_buffer_init(&writer->structure, allocator);
     lahar_buffer_init(&writer->table, allocator);
+    lahar_buffer_init(&writer->groups, allocator);
     lahar_status status = lahar_scope_writer_init(&writer->scope, stream, allocator);
     if (status == LAHAR_OK && compression_level > 0) {
         writer->compressor = libdeflate_alloc_compressor((int)compression_level);
@@ -76,6 +78,7 @@ void lahar_block_writer_destroy(struct lahar_block_writer *writer)
     lahar_buffer_deinit(&writer->placed);
     lahar_buffer_deinit(&writer->structure);
     lahar_buffer_deinit(&writer->table);
+    lahar_buffer_deinit(&writer->groups);
     const lahar_allocator allocator = writer->allocator;
     lahar_release(&allocator, writer);
 }
@@ -429,8 +432,7 @@ lahar_status lahar_block_writer_finish(struct lahar_block_writer *writer, struct
                                        struct lahar_block_info *info_out, lahar_error *error)
 {
     LAHAR_ASSERT(writer->info.row_count > 0);
-    struct lahar_buffer groups;
-    lahar_buffer_init(&groups, &writer->allocator);
+    struct lahar_buffer *groups = &writer->groups;
     uint32_t *bases = NULL;
     lahar_status status = LAHAR_NO_MEMORY;
     const size_t start = out->size;
@@ -451,11 +453,12 @@ lahar_status lahar_block_writer_finish(struct lahar_block_writer *writer, struct
     }
     put_structure(writer, bases);
     lahar_buffer_clear(&writer->table);
-    put_groups(writer, &groups);
-    if (groups.has_failed || writer->structure.has_failed || writer->table.has_failed) {
+    lahar_buffer_clear(groups);
+    put_groups(writer, groups);
+    if (groups->has_failed || writer->structure.has_failed || writer->table.has_failed) {
         goto cleanup;
     }
-    put_header(writer, out, start, &groups, image_size);
+    put_header(writer, out, start, groups, image_size);
     if (out->has_failed) {
         goto cleanup;
     }
@@ -465,7 +468,10 @@ lahar_status lahar_block_writer_finish(struct lahar_block_writer *writer, struct
     status = clear(writer) ? LAHAR_OK : LAHAR_NO_MEMORY;
 cleanup:
     lahar_release(&writer->allocator, bases);
-    lahar_buffer_deinit(&groups);
+    if (groups->capacity > 4 * LAHAR_BLOCK_RAW_SIZE) {
+        lahar_buffer_deinit(groups);
+        lahar_buffer_init(groups, &writer->allocator);
+    }
     return status == LAHAR_OK ? LAHAR_OK
                               : lahar_fail(error, status, "no memory to put a block together");
 }

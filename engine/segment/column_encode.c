@@ -118,7 +118,14 @@ static int compare_entry_counts(const void *a, const void *b)
     const struct lahar_placed_column *right = *(struct lahar_placed_column *const *)b;
     const uint32_t l = left->column->entry_count;
     const uint32_t r = right->column->entry_count;
-    return l != r ? (l < r) - (l > r) : (left > right) - (left < right);
+    if (l != r) {
+        return (l < r) - (l > r);
+    }
+    /* A field before a key, since keys can learn to follow it. */
+    const bool is_left_field = left->column->is_field;
+    const bool is_right_field = right->column->is_field;
+    return is_left_field != is_right_field ? is_right_field - is_left_field
+                                           : (left > right) - (left < right);
 }
 
 /* Finds the columns that others determine, from the one with most entries down. */
@@ -154,6 +161,7 @@ static bool choose_sources(struct lahar_column_encoder *encoder,
             if (depends_on(column, source, map, &stored) &&
                 stored <= column->slot_count - column->slot_count / 8) {
                 order[i]->source = (uint32_t)(sources[k] - columns);
+                order[i]->stored_codes = stored;
                 break;
             }
         }
@@ -410,6 +418,12 @@ bool lahar_column_encoder_run(struct lahar_column_encoder *encoder,
             return false;
         }
         encode_entries(encoder, &columns[i]);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const struct lahar_placed_column *placed = &columns[i];
+        lahar_column_learn(placed->column,
+                           placed->source == CODE_NONE ? NULL : columns[placed->source].column,
+                           placed->stored_codes);
     }
     bool has_failed =
         encoder->long_texts.has_failed || encoder->sections.has_failed || encoder->has_failed;

@@ -32,7 +32,8 @@ struct lahar_placed_column {
     enum lahar_block_group group;
     enum lahar_codes_encoding codes_encoding;
     enum lahar_entries_encoding entries_encoding;
-    uint32_t source; /* index of the column that mapped codes depend on */
+    uint32_t source;       /* index of the column that mapped codes depend on */
+    uint32_t stored_codes; /* of a mapped column */
     struct lahar_section codes;
     struct lahar_section entries;
     struct lahar_section text; /* BYTES stored RAW: the bytes of all entries */

@@ -2,12 +2,15 @@
 
 #include <string.h>
 
+#include "engine/segment/bytes_equal.h"
+
 enum {
     TABLE_SIZE_MIN = 16,
     /* What a column keeps between blocks; a jumbo event must not stay in memory. */
     BUFFER_KEPT_MAX = 2 * 1024 * 1024,
     /* A column without repeats is filled without looking for so many blocks. */
-    PLAIN_BLOCK_COUNT = 15
+    PLAIN_BLOCK_COUNT = 15,
+    LESSON_SLOT_COUNT = 128 /* a block with fewer slots teaches nothing */
 };
 
 void lahar_column_init(struct lahar_column *column, enum lahar_column_kind kind,
@@ -15,11 +18,13 @@ void lahar_column_init(struct lahar_column *column, enum lahar_column_kind kind,
 {
     *column = (struct lahar_column){.kind = kind, .allocator = allocator, .is_hashed = true};
     column->size_min = UINT32_MAX;
+    column->last_row = UINT32_MAX;
     lahar_buffer_init(&column->codes, allocator);
     lahar_buffer_init(&column->rows, allocator);
     lahar_buffer_init(&column->ends, allocator);
     lahar_buffer_init(&column->data, allocator);
     lahar_buffer_init(&column->hashes, allocator);
+    lahar_buffer_init(&column->guesses, allocator);
 }
 
 void lahar_column_deinit(struct lahar_column *column)
@@ -29,6 +34,7 @@ void lahar_column_deinit(struct lahar_column *column)
     lahar_buffer_deinit(&column->ends);
     lahar_buffer_deinit(&column->data);
     lahar_buffer_deinit(&column->hashes);
+    lahar_buffer_deinit(&column->guesses);
     lahar_release(column->allocator, column->table);
     column->table = NULL;
 }
@@ -43,18 +49,30 @@ static void clear_buffer(struct lahar_buffer *buffer, const lahar_allocator *all
     }
 }
 
+void lahar_column_learn(struct lahar_column *column, const struct lahar_column *source,
+                        uint32_t source_codes)
+{
+    if (column->slot_count < LESSON_SLOT_COUNT) {
+        return;
+    }
+    /* Values that are new whenever the source's is need no look either. */
+    const uint32_t places = source == NULL ? column->slot_count : source_codes;
+    const bool has_no_repeats = column->entry_count >= places - places / 32;
+    const bool had_lesson = !column->is_hashed;
+    column->followed = source != NULL && source->is_field ? source : NULL;
+    if (!has_no_repeats || (source != NULL && column->followed == NULL)) {
+        column->plain_blocks = 0;
+    } else if (had_lesson) {
+        column->plain_blocks--;
+    } else {
+        column->plain_blocks = PLAIN_BLOCK_COUNT;
+    }
+}
+
 void lahar_column_clear(struct lahar_column *column)
 {
     if (column->slot_count == 0) {
         return;
-    }
-    if (column->is_hashed) {
-        const bool has_no_repeats =
-            column->slot_count >= 256 &&
-            column->entry_count >= column->slot_count - column->slot_count / 64;
-        column->plain_blocks = has_no_repeats ? PLAIN_BLOCK_COUNT : 0;
-    } else if (column->plain_blocks > 0) {
-        column->plain_blocks--;
     }
     column->is_hashed = column->plain_blocks == 0;
     column->slot_count = 0;
@@ -62,12 +80,14 @@ void lahar_column_clear(struct lahar_column *column)
     column->size_min = UINT32_MAX;
     column->size_max = 0;
     column->last_code = 0;
+    column->last_row = UINT32_MAX;
     column->has_repeat_in_row = false;
     clear_buffer(&column->codes, column->allocator);
     clear_buffer(&column->rows, column->allocator);
     clear_buffer(&column->ends, column->allocator);
     clear_buffer(&column->data, column->allocator);
     clear_buffer(&column->hashes, column->allocator);
+    clear_buffer(&column->guesses, column->allocator);
     if (column->table_size * sizeof column->table[0] > BUFFER_KEPT_MAX) {
         lahar_release(column->allocator, column->table);
         column->table = NULL;
@@ -113,21 +133,12 @@ static inline uint32_t hash_bytes(const uint8_t *data, size_t size)
     return (uint32_t)(hash ^ hash >> 32);
 }
 
-static inline bool bytes_equal(const uint8_t *a, const uint8_t *b, size_t size)
-{
-    if (size >= 8 && size <= 16) {
-        return ((lahar_load_u64(a) ^ lahar_load_u64(b)) |
-                (lahar_load_u64(a + size - 8) ^ lahar_load_u64(b + size - 8))) == 0;
-    }
-    return size == 0 || memcmp(a, b, size) == 0;
-}
-
 static inline bool entry_equals(const struct lahar_column *column, uint32_t entry,
                                 const uint8_t *data, size_t size)
 {
     const uint32_t *ends = lahar_column_ends(column);
     const uint32_t start = entry == 0 ? 0 : ends[entry - 1];
-    return ends[entry] - start == size && bytes_equal(column->data.data + start, data, size);
+    return ends[entry] - start == size && lahar_bytes_equal(column->data.data + start, data, size);
 }
 
 static bool grow_table(struct lahar_column *column)
@@ -157,14 +168,17 @@ static bool grow_table(struct lahar_column *column)
 
 static inline bool put_slot(struct lahar_column *column, uint32_t row, uint32_t code)
 {
-    lahar_buffer_put_u32(&column->codes, code);
-    lahar_buffer_put_u32(&column->rows, row);
-    if (column->codes.has_failed || column->rows.has_failed) {
+    const size_t at = column->codes.size;
+    if (!lahar_buffer_reserve(&column->codes, sizeof code) ||
+        !lahar_buffer_reserve(&column->rows, sizeof row)) {
         return false;
     }
-    if (column->slot_count != 0) {
-        column->has_repeat_in_row |= lahar_column_rows(column)[column->slot_count - 1] == row;
-    }
+    lahar_store_u32(column->codes.data + at, code);
+    lahar_store_u32(column->rows.data + at, row);
+    column->codes.size = at + sizeof code;
+    column->rows.size = at + sizeof row;
+    column->has_repeat_in_row |= row == column->last_row;
+    column->last_row = row;
     column->slot_count++;
     column->last_code = code;
     return true;
@@ -173,14 +187,21 @@ static inline bool put_slot(struct lahar_column *column, uint32_t row, uint32_t 
 /* Takes the value at data as a new entry. */
 static inline bool put_entry(struct lahar_column *column, const void *data, size_t size)
 {
-    lahar_buffer_put(&column->data, data, size);
+    if (!lahar_buffer_reserve(&column->data, size)) {
+        return false;
+    }
+    if (size != 0) {
+        memcpy(column->data.data + column->data.size, data, size);
+        column->data.size += size;
+    }
     if (column->kind == LAHAR_COLUMN_BYTES) {
-        lahar_buffer_put_u32(&column->ends, (uint32_t)column->data.size);
+        if (!lahar_buffer_reserve(&column->ends, sizeof(uint32_t))) {
+            return false;
+        }
+        lahar_store_u32(column->ends.data + column->ends.size, (uint32_t)column->data.size);
+        column->ends.size += sizeof(uint32_t);
         column->size_min = size < column->size_min ? (uint32_t)size : column->size_min;
         column->size_max = size > column->size_max ? (uint32_t)size : column->size_max;
-    }
-    if (column->data.has_failed || column->ends.has_failed) {
-        return false;
     }
     column->entry_count++;
     return true;
@@ -204,14 +225,45 @@ static bool put_hashed_entry(struct lahar_column *column, uint32_t hash, const v
     return true;
 }
 
+/* What the followed column's value in this row has brought before. */
+static inline uint32_t guess(const struct lahar_column *column, uint32_t row)
+{
+    if (column->followed == NULL || column->followed->last_row != row) {
+        return LAHAR_GUESS_NONE;
+    }
+    const size_t at = column->followed->last_code * sizeof(uint32_t);
+    return at < column->guesses.size ? lahar_load_u32(column->guesses.data + at) : LAHAR_GUESS_NONE;
+}
+
+/* Adds a slot that holds code, to be guessed where the followed column repeats. */
+static inline bool put_guessable_slot(struct lahar_column *column, uint32_t row, uint32_t code)
+{
+    if (column->followed != NULL && column->followed->last_row == row) {
+        const size_t at = column->followed->last_code * sizeof(uint32_t);
+        while (column->guesses.size <= at) {
+            lahar_buffer_put_u32(&column->guesses, LAHAR_GUESS_NONE);
+            if (column->guesses.has_failed) {
+                return false;
+            }
+        }
+        lahar_store_u32(column->guesses.data + at, code);
+    }
+    return put_slot(column, row, code);
+}
+
 bool lahar_column_add_bytes(struct lahar_column *column, uint32_t row, const void *data,
                             size_t size)
 {
+    const uint32_t guessed = guess(column, row);
+    if (guessed != LAHAR_GUESS_NONE && entry_equals(column, guessed, data, size)) {
+        return put_slot(column, row, guessed);
+    }
     if (!column->is_hashed) {
-        return put_entry(column, data, size) && put_slot(column, row, column->entry_count - 1);
+        return put_entry(column, data, size) &&
+               put_guessable_slot(column, row, column->entry_count - 1);
     }
     if (column->slot_count != 0 && entry_equals(column, column->last_code, data, size)) {
-        return put_slot(column, row, column->last_code);
+        return put_guessable_slot(column, row, column->last_code);
     }
     const uint32_t hash = hash_bytes(data, size);
     if (column->table_size != 0) {
@@ -220,20 +272,32 @@ bool lahar_column_add_bytes(struct lahar_column *column, uint32_t row, const voi
              at = (at + 1) & column->table_mask) {
             const uint32_t entry = column->table[at] - 1;
             if (hashes[entry] == hash && entry_equals(column, entry, data, size)) {
-                return put_slot(column, row, entry);
+                return put_guessable_slot(column, row, entry);
             }
         }
     }
     return put_hashed_entry(column, hash, data, size) &&
-           put_slot(column, row, column->entry_count - 1);
+           put_guessable_slot(column, row, column->entry_count - 1);
+}
+
+static inline bool fixed_equals(const uint8_t *a, const uint8_t *b, size_t size)
+{
+    return ((lahar_load_u64(a) ^ lahar_load_u64(b)) |
+            (lahar_load_u64(a + size - 8) ^ lahar_load_u64(b + size - 8))) == 0;
 }
 
 /* A value of a fixed number of bytes, 8 or 16. */
 static inline bool add_fixed(struct lahar_column *column, uint32_t row, const uint8_t *data,
                              size_t size)
 {
+    const uint32_t guessed = guess(column, row);
+    if (guessed != LAHAR_GUESS_NONE &&
+        fixed_equals(column->data.data + (size_t)guessed * size, data, size)) {
+        return put_slot(column, row, guessed);
+    }
     if (!column->is_hashed) {
-        return put_entry(column, data, size) && put_slot(column, row, column->entry_count - 1);
+        return put_entry(column, data, size) &&
+               put_guessable_slot(column, row, column->entry_count - 1);
     }
     const uint64_t mixed = mix(lahar_load_u64(data), size > 8 ? lahar_load_u64(data + 8) : 0);
     const uint32_t hash = (uint32_t)(mixed ^ mixed >> 32);
@@ -241,13 +305,13 @@ static inline bool add_fixed(struct lahar_column *column, uint32_t row, const ui
         for (uint32_t at = hash & column->table_mask; column->table[at] != 0;
              at = (at + 1) & column->table_mask) {
             const uint32_t entry = column->table[at] - 1;
-            if (memcmp(column->data.data + (size_t)entry * size, data, size) == 0) {
-                return put_slot(column, row, entry);
+            if (fixed_equals(column->data.data + (size_t)entry * size, data, size)) {
+                return put_guessable_slot(column, row, entry);
             }
         }
     }
     return put_hashed_entry(column, hash, data, size) &&
-           put_slot(column, row, column->entry_count - 1);
+           put_guessable_slot(column, row, column->entry_count - 1);
 }
 
 bool lahar_column_add_uuid(struct lahar_column *column, uint32_t row, const lahar_uuid *uuid)

@@ -23,7 +23,8 @@ struct lahar_column {
     uint32_t entry_count;
     uint32_t size_min; /* of entries, bytes */
     uint32_t size_max;
-    uint32_t last_code;
+    uint32_t last_code;         /* of the last slot */
+    uint32_t last_row;          /* of the last slot, UINT32_MAX before the first */
     struct lahar_buffer codes;  /* u32 a slot */
     struct lahar_buffer rows;   /* u32 a slot: the event's row in the block */
     struct lahar_buffer ends;   /* BYTES: u32 an entry, end of its bytes in data */
@@ -32,16 +33,27 @@ struct lahar_column {
     uint32_t *table;            /* entry + 1 by hash, 0 when free; at most half full */
     uint32_t table_mask;
     uint32_t table_size;  /* slots allocated, 0: no table */
+    bool is_field;        /* lives as long as the writer, so that others may follow it */
     bool is_hashed;       /* looks for repeats in this block */
     uint8_t plain_blocks; /* blocks still to be taken without looking */
+    /* The column whose value in a row told this one's in the last block, or NULL, and
+     * by code of that column what was seen here. A guess only: it is compared. */
+    const struct lahar_column *followed;
+    struct lahar_buffer guesses; /* u32: code, or LAHAR_GUESS_NONE */
     const lahar_allocator *allocator;
 };
+
+#define LAHAR_GUESS_NONE UINT32_MAX
 
 void lahar_column_init(struct lahar_column *column, enum lahar_column_kind kind,
                        const lahar_allocator *allocator);
 void lahar_column_deinit(struct lahar_column *column);
 /* Readies the column for the next block. */
 void lahar_column_clear(struct lahar_column *column);
+/* Takes a lesson from a block for the next: source is the column that this one was
+ * found to depend on, with source_codes different codes in its rows, or NULL. */
+void lahar_column_learn(struct lahar_column *column, const struct lahar_column *source,
+                        uint32_t source_codes);
 
 /* Adds a slot in the given row; false when memory is refused. */
 bool lahar_column_add_bytes(struct lahar_column *column, uint32_t row, const void *data,

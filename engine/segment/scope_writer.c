@@ -3,6 +3,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "engine/segment/bytes_equal.h"
 #include "io/base/error.h"
 
 enum {
@@ -160,8 +161,7 @@ static bool clear_map(struct lahar_map_scope *map)
 
 static inline bool key_equals(const struct lahar_element *element, const lahar_bytes *key)
 {
-    return element->key_size == key->size &&
-           (key->size == 0 || memcmp(element->key, key->data, key->size) == 0);
+    return element->key_size == key->size && lahar_bytes_equal(element->key, key->data, key->size);
 }
 
 /* The element of a key, made when there is room for it, else 0. CODE false when memory is
@@ -283,8 +283,8 @@ static bool add_list(struct lahar_element *element, uint32_t row, const lahar_va
     return is_added && lahar_column_add_int(&element->column, row, value->as.keywords.count);
 }
 
-static bool add_value(struct lahar_element *element, uint32_t row, const lahar_value *value,
-                      const lahar_allocator *allocator)
+/* Maps have columns of their own and are added by add_maps. */
+static bool add_value(struct lahar_element *element, uint32_t row, const lahar_value *value)
 {
     switch (value->type) {
     case LAHAR_KEYWORD:
@@ -305,9 +305,24 @@ static bool add_value(struct lahar_element *element, uint32_t row, const lahar_v
     case LAHAR_LIST_KEYWORD:
         return add_list(element, row, value);
     case LAHAR_MAP:
-        return add_map(element, row, value, allocator);
+        break;
     }
     return false;
+}
+
+/* Maps come last, when the fields that their keys may follow have been added. */
+static bool add_maps(struct lahar_scope_writer *scope, uint32_t row, const lahar_event *event)
+{
+    for (size_t i = 0; i < event->value_count; i++) {
+        const lahar_value *value = &event->values[i];
+        if (value->type == LAHAR_MAP && !value->is_null) {
+            const uint32_t ordinal = lahar_stream_ordinal(scope->stream, value->field);
+            if (!add_map(scope->elements[ordinal], row, value, scope->allocator)) {
+                return false;
+            }
+        }
+    }
+    return true;
 }
 
 lahar_status lahar_scope_writer_init(struct lahar_scope_writer *scope,
@@ -357,6 +372,7 @@ lahar_status lahar_scope_writer_add(struct lahar_scope_writer *scope, uint32_t r
 {
     uint32_t node = 0;
     uint32_t ordinal_end = 0;
+    bool has_map = false;
     for (size_t i = 0; i < event->value_count; i++) {
         const lahar_value *value = &event->values[i];
         const uint32_t ordinal = lahar_stream_ordinal(scope->stream, value->field);
@@ -374,13 +390,19 @@ lahar_status lahar_scope_writer_add(struct lahar_scope_writer *scope, uint32_t r
                 goto no_memory;
             }
             element->field = value->field;
+            element->column.is_field = true;
             scope->elements[ordinal] = element;
         }
         element->is_used = true;
+        has_map = has_map || value->type == LAHAR_MAP;
         node = lahar_shapes_step(&scope->shapes, node, ordinal * 2 + value->is_null, 0);
-        if (node == 0 || (!value->is_null && !add_value(element, row, value, scope->allocator))) {
+        if (node == 0 ||
+            (!value->is_null && value->type != LAHAR_MAP && !add_value(element, row, value))) {
             goto no_memory;
         }
+    }
+    if (has_map && !add_maps(scope, row, event)) {
+        goto no_memory;
     }
     if (lahar_column_add_int(&scope->shape, row, node)) {
         return LAHAR_OK;

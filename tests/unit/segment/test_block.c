@@ -274,6 +274,39 @@ Test(block, stores_values_that_follow_from_another_once_for_each_of_its_values)
     cr_assert_lt(sizes[1] - sizes[0], 1300);
 }
 
+Test(block, forgets_a_dependency_that_ends)
+{
+    struct fixture fixture;
+    set_up(&fixture, 1, 1);
+    char names[200][24];
+    for (size_t i = 0; i < 200; i++) {
+        (void)snprintf(names[i], sizeof names[i], "name-%zu-%zu", i * i, i);
+    }
+    /* By block: key and keyword follow from the number, then not, and so on. */
+    for (size_t block = 0; block < 24; block++) {
+        const bool is_dependent = block / 3 % 2 == 0;
+        for (size_t i = 0; i < 600; i++) {
+            const size_t which = samples_random(&fixture.samples, 200);
+            const size_t other = is_dependent || i % 50 != 0 ? which : (which + 1) % 200;
+            lahar_pair *pair = lahar_arena_allocate(&fixture.samples.arena, sizeof *pair);
+            *pair = (lahar_pair){samples_bytes("k"), samples_bytes(names[other]), false};
+            lahar_value values[4] = {
+                {.field = samples_field(&fixture.samples, "i64"), .type = LAHAR_I64},
+                {.field = samples_field(&fixture.samples, "keyword"), .type = LAHAR_KEYWORD},
+                {.field = samples_field(&fixture.samples, "u64"), .type = LAHAR_U64},
+                {.field = samples_field(&fixture.samples, "map"), .type = LAHAR_MAP}};
+            values[0].as.i64 = (int64_t)which - 100;
+            values[1].as.bytes = samples_bytes(names[other]);
+            values[2].as.u64 = other * 1000000007;
+            values[3].as.map.items = pair;
+            values[3].as.map.count = i % 7 != 0;
+            add(&fixture, samples_event(&fixture.samples, values, 4));
+        }
+        (void)check(&fixture);
+    }
+    tear_down(&fixture);
+}
+
 Test(block, reads_one_piece_of_a_long_text)
 {
     struct fixture fixture;
