@@ -8,8 +8,10 @@ import tree
 IN_LIBRARY = ("printf fprintf vprintf vfprintf puts fputs putchar perror abort exit _exit quick_exit "
               "signal sigaction system popen setlocale localtime gmtime ctime asctime strtok strerror "
               "rand srand random drand48 getenv setenv alloca sleep").split()
-# Wrong everywhere: no bound, or errors cannot be seen.
+# Wrong in what is installed: no bound, or errors cannot be seen.
 EVERYWHERE = "gets strcpy strcat sprintf vsprintf atoi atol atoll atof strtok alloca tmpnam".split()
+# A test knows its buffers; but one that exits is counted as passing.
+IN_TESTS = "gets tmpnam exit".split()
 # (file, call): why it is right there.
 EXCEPTIONS = {
     ("io/base/error.c", "abort"): "LAHAR_ASSERT: a broken invariant must not go on to write",
@@ -22,11 +24,16 @@ def pattern(names):
 
 
 library_pattern = pattern(IN_LIBRARY + EVERYWHERE)
+test_pattern = pattern(IN_TESTS)
 other_pattern = pattern(EVERYWHERE)
 complaints = []
 sources = tree.files(".c", ".h")
 for source in sources:
-    calls = library_pattern if source.startswith(tree.LIBRARY) else other_pattern
+    calls = other_pattern
+    if source.startswith(tree.LIBRARY):
+        calls = library_pattern
+    elif source.startswith("tests/"):
+        calls = test_pattern
     for number, line in tree.without_comments(source):
         for match in calls.finditer(line):
             if (source, match.group(1)) not in EXCEPTIONS:
