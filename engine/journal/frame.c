@@ -19,9 +19,9 @@ enum {
     AT_OFFSETS_SIZE = 40,
     AT_VERSION = 44,
     AT_KIND = 45,
-    AT_FLAGS = 46, /* u16, zero: a reader refuses what it does not know */
+    AT_FEATURES = 46, /* u16, zero: a reader refuses what it does not know */
     AT_KEY_ID = 48,
-    AT_RESERVED = 52 /* u32, zero */
+    AT_RESERVED = 52 /* u32, written as zero, not checked */
 };
 _Static_assert(AT_RESERVED + 4 == LAHAR_FRAME_HEADER_SIZE, "the header has no hole");
 
@@ -117,8 +117,8 @@ static bool is_plausible(const uint8_t *from, uint64_t available, struct lahar_f
 {
     const uint32_t size = lahar_load_u32(from + AT_SIZE);
     if (size < LAHAR_FRAME_HEADER_SIZE || size % LAHAR_FRAME_ALIGNMENT != 0 || size > available ||
-        from[AT_VERSION] != LAHAR_FRAME_VERSION || lahar_load_u16(from + AT_FLAGS) != 0 ||
-        lahar_load_u32(from + AT_KEY_ID) != 0 || lahar_load_u32(from + AT_RESERVED) != 0) {
+        from[AT_VERSION] != LAHAR_FRAME_VERSION || lahar_load_u16(from + AT_FEATURES) != 0 ||
+        lahar_load_u32(from + AT_KEY_ID) != 0) {
         return false;
     }
     lahar_frame_load(from, frame);

@@ -15,15 +15,16 @@ static const char name_suffix[] = ".journal";
 
 enum {
     HEADER_VERSION = 1,
-    AT_VERSION = 8,
-    AT_CHECKSUM = 12,
+    AT_VERSION = 8,   /* u16 */
+    AT_SIZE = 10,     /* u16, of the header */
+    AT_FEATURES = 12, /* u32, zero: a reader refuses what it does not know */
     AT_STORE_ID = 16,
     AT_SESSION = 24,
     AT_GENERATION = 32,
     AT_REGION_SIZE = 40,
     AT_REGION_COUNT = 44,
-    AT_FEATURES = 48, /* u32, zero: a reader refuses what it does not know */
-    AT_KEY_ID = 52,   /* u32, zero: not encrypted */
+    AT_KEY_ID = 48, /* u32, zero: not encrypted */
+    AT_CHECKSUM = LAHAR_JOURNAL_HEADER_SIZE - 4,
     NUMBER_DIGITS = 20,
     PATH_SIZE = 4096
 };
@@ -39,31 +40,35 @@ void lahar_journal_header_encode(uint8_t block[LAHAR_JOURNAL_HEADER_SIZE],
 {
     memset(block, 0, LAHAR_JOURNAL_HEADER_SIZE);
     memcpy(block, magic, sizeof magic);
-    lahar_store_u32(block + AT_VERSION, HEADER_VERSION);
+    lahar_store_u16(block + AT_VERSION, HEADER_VERSION);
+    lahar_store_u16(block + AT_SIZE, LAHAR_JOURNAL_HEADER_SIZE);
     lahar_store_u64(block + AT_STORE_ID, header->store_id);
     lahar_store_u64(block + AT_SESSION, header->session);
     lahar_store_u64(block + AT_GENERATION, header->generation);
     lahar_store_u32(block + AT_REGION_SIZE, header->region_size);
     lahar_store_u32(block + AT_REGION_COUNT, header->region_count);
-    lahar_store_u32(block + AT_CHECKSUM, lahar_crc32c(0, block, LAHAR_JOURNAL_HEADER_SIZE));
+    lahar_store_u32(block + AT_CHECKSUM, lahar_crc32c(0, block, AT_CHECKSUM));
 }
 
 lahar_status lahar_journal_header_decode(const uint8_t block[LAHAR_JOURNAL_HEADER_SIZE],
                                          struct lahar_journal_header *header_out,
                                          lahar_error *error)
 {
-    uint8_t copy[AT_CHECKSUM + 4];
-    memcpy(copy, block, sizeof copy);
-    memset(copy + AT_CHECKSUM, 0, 4);
-    const uint32_t crc = lahar_crc32c(lahar_crc32c(0, copy, sizeof copy), block + sizeof copy,
-                                      LAHAR_JOURNAL_HEADER_SIZE - sizeof copy);
-    if (memcmp(block, magic, sizeof magic) != 0 || crc != lahar_load_u32(block + AT_CHECKSUM)) {
+    if (memcmp(block, magic, sizeof magic) != 0) {
         return lahar_fail(error, LAHAR_CORRUPT, "no journal header");
     }
-    if (lahar_load_u32(block + AT_VERSION) != HEADER_VERSION ||
-        lahar_load_u32(block + AT_FEATURES) != 0 || lahar_load_u32(block + AT_KEY_ID) != 0) {
-        return lahar_fail(error, LAHAR_UNSUPPORTED, "journal version %u, features %#x",
-                          lahar_load_u32(block + AT_VERSION), lahar_load_u32(block + AT_FEATURES));
+    /* Before the checksum, which a later version may place elsewhere. */
+    if (lahar_load_u16(block + AT_VERSION) > HEADER_VERSION) {
+        return lahar_fail(error, LAHAR_UNSUPPORTED, "journal of version %u, at most %d is known",
+                          lahar_load_u16(block + AT_VERSION), HEADER_VERSION);
+    }
+    if (lahar_crc32c(0, block, AT_CHECKSUM) != lahar_load_u32(block + AT_CHECKSUM) ||
+        lahar_load_u16(block + AT_SIZE) != LAHAR_JOURNAL_HEADER_SIZE) {
+        return lahar_fail(error, LAHAR_CORRUPT, "damaged journal header");
+    }
+    if (lahar_load_u32(block + AT_FEATURES) != 0 || lahar_load_u32(block + AT_KEY_ID) != 0) {
+        return lahar_fail(error, LAHAR_UNSUPPORTED, "journal with features %#x, key %u",
+                          lahar_load_u32(block + AT_FEATURES), lahar_load_u32(block + AT_KEY_ID));
     }
     header_out->store_id = lahar_load_u64(block + AT_STORE_ID);
     header_out->session = lahar_load_u64(block + AT_SESSION);
