@@ -59,9 +59,13 @@ struct lahar_dictionary_cursor {
     struct lahar_shard_pages *pages;
     struct lahar_dictionary dictionary;
     uint64_t next_term;
-    uint64_t block_end; /* the number of the first term behind the block in view */
-    size_t shared;      /* of the entry decoded last */
-    struct lahar_page_view view;
+    uint64_t block_end;              /* the number of the first term behind the block in view */
+    size_t shared;                   /* of the entry decoded last */
+    struct lahar_page_view view;     /* the block */
+    uint64_t view_size;              /* bytes of the block */
+    struct lahar_page_view top_view; /* top entries [top_begin, top_end) */
+    uint64_t top_begin;
+    uint64_t top_end;
     struct lahar_reader reader;
     struct lahar_dictionary_entry entry;
 };

@@ -26,29 +26,57 @@ void lahar_dictionary_begin(struct lahar_dictionary_cursor *cursor, struct lahar
     cursor->block_end = 0;
     cursor->shared = 0;
     cursor->view = (struct lahar_page_view){.data = NULL};
+    cursor->view_size = 0;
+    cursor->top_view = (struct lahar_page_view){.data = NULL};
+    cursor->top_begin = 0;
+    cursor->top_end = 0;
     cursor->entry.folded_size = 0;
 }
 
 void lahar_dictionary_close(struct lahar_dictionary_cursor *cursor)
 {
     lahar_page_view_close(cursor->pages, &cursor->view);
+    lahar_page_view_close(cursor->pages, &cursor->top_view);
 }
 
-/* The top entry of a block, and the offset behind the block. */
+/* A top entry: the prefix and the offset of its block. Neighbours are mostly in the page in view.
+ */
 static lahar_status read_top(struct lahar_dictionary_cursor *cursor, uint64_t block,
-                             uint64_t *prefix_out, uint64_t *begin_out, uint64_t *end_out,
-                             lahar_error *error)
+                             uint64_t *prefix_out, uint64_t *offset_out, lahar_error *error)
 {
-    uint8_t entries[2 * LAHAR_SHARD_TOP_ENTRY_SIZE];
-    const bool is_last = block + 1 == block_count(&cursor->dictionary);
-    LAHAR_TRY(lahar_shard_pages_copy(
-        cursor->pages, cursor->dictionary.top + block * LAHAR_SHARD_TOP_ENTRY_SIZE, entries,
-        is_last ? LAHAR_SHARD_TOP_ENTRY_SIZE : sizeof entries, error));
-    *prefix_out = lahar_load_u64(entries);
-    *begin_out = lahar_load_u64(entries + 8);
-    *end_out =
-        is_last ? cursor->dictionary.end : lahar_load_u64(entries + LAHAR_SHARD_TOP_ENTRY_SIZE + 8);
+    enum {
+        ENTRIES_A_PAGE = LAHAR_SHARD_PAGE_SIZE / LAHAR_SHARD_TOP_ENTRY_SIZE
+    };
+    if (block < cursor->top_begin || block >= cursor->top_end) {
+        lahar_page_view_close(cursor->pages, &cursor->top_view);
+        cursor->top_end = 0;
+        const uint64_t first = cursor->dictionary.top / LAHAR_SHARD_TOP_ENTRY_SIZE;
+        const uint64_t page = (first + block) / ENTRIES_A_PAGE * ENTRIES_A_PAGE;
+        const uint64_t begin = page > first ? page - first : 0;
+        const uint64_t count = block_count(&cursor->dictionary);
+        const uint64_t page_end = page + ENTRIES_A_PAGE - first;
+        const uint64_t end = page_end < count ? page_end : count;
+        LAHAR_TRY(lahar_page_view_open(
+            cursor->pages, cursor->dictionary.top + begin * LAHAR_SHARD_TOP_ENTRY_SIZE,
+            (end - begin) * LAHAR_SHARD_TOP_ENTRY_SIZE, &cursor->top_view, error));
+        cursor->top_begin = begin;
+        cursor->top_end = end;
+    }
+    const uint8_t *entry =
+        cursor->top_view.data + (block - cursor->top_begin) * LAHAR_SHARD_TOP_ENTRY_SIZE;
+    *prefix_out = lahar_load_u64(entry);
+    *offset_out = lahar_load_u64(entry + 8);
     return LAHAR_OK;
+}
+
+/* Back to before the first term of the block in view, whose number is given. */
+static void rewind_block(struct lahar_dictionary_cursor *cursor, uint64_t block)
+{
+    cursor->reader = lahar_reader_of(cursor->view.data, (size_t)cursor->view_size);
+    cursor->next_term = block * LAHAR_SHARD_BLOCK_TERMS;
+    cursor->block_end = cursor->next_term + LAHAR_SHARD_BLOCK_TERMS;
+    cursor->shared = 0;
+    cursor->entry.folded_size = 0;
 }
 
 static lahar_status open_block(struct lahar_dictionary_cursor *cursor, uint64_t block,
@@ -56,21 +84,21 @@ static lahar_status open_block(struct lahar_dictionary_cursor *cursor, uint64_t 
 {
     uint64_t prefix = 0;
     uint64_t begin = 0;
-    uint64_t end = 0;
+    uint64_t end = cursor->dictionary.end;
     /* 64 entries of a folded form, an exact form, and at most 32 bytes of the rest. */
     const uint64_t size_max =
         (uint64_t)LAHAR_SHARD_BLOCK_TERMS * (2 * LAHAR_SHARD_TERM_SIZE_MAX + 32);
     lahar_page_view_close(cursor->pages, &cursor->view);
-    LAHAR_TRY(read_top(cursor, block, &prefix, &begin, &end, error));
+    if (block + 1 < block_count(&cursor->dictionary)) {
+        LAHAR_TRY(read_top(cursor, block + 1, &prefix, &end, error));
+    }
+    LAHAR_TRY(read_top(cursor, block, &prefix, &begin, error));
     if (begin > end || end - begin > size_max) {
         return corrupt(error);
     }
     LAHAR_TRY(lahar_page_view_open(cursor->pages, begin, end - begin, &cursor->view, error));
-    cursor->reader = lahar_reader_of(cursor->view.data, (size_t)(end - begin));
-    cursor->next_term = block * LAHAR_SHARD_BLOCK_TERMS;
-    cursor->block_end = cursor->next_term + LAHAR_SHARD_BLOCK_TERMS;
-    cursor->shared = 0;
-    cursor->entry.folded_size = 0;
+    cursor->view_size = end - begin;
+    rewind_block(cursor, block);
     return LAHAR_OK;
 }
 
@@ -195,9 +223,8 @@ static lahar_status compare_head(struct lahar_dictionary_cursor *cursor, uint64_
                                  lahar_error *error)
 {
     uint64_t prefix = 0;
-    uint64_t begin = 0;
-    uint64_t end = 0;
-    LAHAR_TRY(read_top(cursor, block, &prefix, &begin, &end, error));
+    uint64_t offset = 0;
+    LAHAR_TRY(read_top(cursor, block, &prefix, &offset, error));
     const uint64_t wanted =
         lahar_dictionary_prefix(folded, size, (size_t)cursor->dictionary.common);
     if (prefix != wanted) {
@@ -249,5 +276,6 @@ lahar_status lahar_dictionary_seek(struct lahar_dictionary_cursor *cursor, const
         cursor->next_term = cursor->dictionary.term_count;
         return LAHAR_OK;
     }
-    return open_block(cursor, low, error);
+    rewind_block(cursor, low);
+    return LAHAR_OK;
 }

@@ -233,6 +233,7 @@ static bool read_dictionary(struct lahar_reader *reader, struct lahar_dictionary
     dictionary->common = lahar_read_varint(reader);
     /* A term takes two bytes at least. */
     return !reader->failed && dictionary->term_count <= body_size / 2 &&
+           dictionary->top % LAHAR_SHARD_TOP_ENTRY_SIZE == 0 &&
            dictionary->common <= LAHAR_SHARD_TERM_SIZE_MAX && dictionary->end <= body_size &&
            fits(dictionary->top,
                 (dictionary->term_count + LAHAR_SHARD_BLOCK_TERMS - 1) / LAHAR_SHARD_BLOCK_TERMS,

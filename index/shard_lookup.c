@@ -21,13 +21,31 @@ static bool equals(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_s
     return a_size == b_size && (a_size == 0 || memcmp(a, b, a_size) == 0);
 }
 
-/* Whether a greater term than folded has been reached. */
-static bool is_beyond(const struct lahar_dictionary_entry *entry, const uint8_t *folded,
-                      size_t size)
+/* Where a walk in order stands to the term sought. */
+struct approach {
+    const uint8_t *folded;
+    size_t size;
+    size_t matched; /* leading bytes of the term sought that the last term, which is less, shares */
+};
+
+/* Order of the cursor's term and the one sought, < 0 until it is met. What a term shares with the
+ * one before it decides mostly, without a comparison of bytes. */
+static int advance(struct approach *approach, const struct lahar_dictionary_cursor *cursor)
 {
-    const size_t limit = entry->folded_size < size ? entry->folded_size : size;
-    const int order = limit == 0 ? 0 : memcmp(entry->folded, folded, limit);
-    return order > 0 || (order == 0 && entry->folded_size > size);
+    const struct lahar_dictionary_entry *entry = &cursor->entry;
+    if (cursor->shared > approach->matched) {
+        return -1;
+    }
+    const size_t limit = entry->folded_size < approach->size ? entry->folded_size : approach->size;
+    size_t matched = cursor->shared;
+    while (matched < limit && entry->folded[matched] == approach->folded[matched]) {
+        matched++;
+    }
+    approach->matched = matched;
+    if (matched < limit) {
+        return entry->folded[matched] < approach->folded[matched] ? -1 : 1;
+    }
+    return (entry->folded_size > approach->size) - (entry->folded_size < approach->size);
 }
 
 /* A value cut the way that indexing cuts it. */
@@ -62,12 +80,14 @@ for_each_match(struct lahar_shard *shard, const struct lahar_directory_field *fi
     lahar_dictionary_begin(&cursor, &shard->pages, &field->dictionary);
     lahar_status status =
         lahar_dictionary_seek(&cursor, wanted->folded, wanted->folded_size, error);
+    struct approach approach = {.folded = wanted->folded, .size = wanted->folded_size};
     while (status == LAHAR_OK) {
         status = lahar_dictionary_next(&cursor, error);
-        if (status != LAHAR_OK || is_beyond(&cursor.entry, wanted->folded, wanted->folded_size)) {
+        const int order = status == LAHAR_OK ? advance(&approach, &cursor) : 1;
+        if (order > 0) {
             break;
         }
-        if (matches(&cursor.entry, wanted)) {
+        if (order == 0 && matches(&cursor.entry, wanted)) {
             status = take(context, cursor.entry.reference, error);
         }
     }
