@@ -1,6 +1,7 @@
 /* Runs one scenario on one simulated disk: see crash_run.h. */
 #include "crash_run.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +11,9 @@
 
 enum {
     DIRECTORY_STREAMS = HISTORY_STREAMS,
-    INNER_POINTS = 24
+    INNER_POINTS = 24,
+    NAME_SIZE = 128,
+    JOURNAL_HEADER_SIZE = 4096, /* docs/format/journal.md */
 };
 static const char store_directory[] = "store";
 
@@ -194,9 +197,10 @@ static lahar_status act(struct live *live, const struct crash_action *action, la
         live->history.session++;
         return status == LAHAR_OK ? open_live(live, error) : status;
     case CRASH_KILL:
+    case CRASH_POWER_LOSS:
         history_note_durable(&live->history, lahar_durable_id(live->store));
         drop_live(live);
-        lahar_sim_disk_restart(live->disk, live->random, false);
+        lahar_sim_disk_restart(live->disk, live->random, action->kind == CRASH_POWER_LOSS);
         status = open_live(live, error);
         if (status == LAHAR_OK) {
             history_settle(&live->history, live->store);
@@ -342,12 +346,71 @@ static bool read_only_look(struct live *live)
     return ok;
 }
 
+/* Flips one bit in the first KiB of data of the newest journal file, where the frames of
+ * the small scenarios stand. */
+static lahar_status note_newest(void *context, const char *name, bool is_directory)
+{
+    char *newest = context;
+    if (!is_directory && strcmp(name, newest) > 0) {
+        (void)snprintf(newest, NAME_SIZE, "%s", name);
+    }
+    return LAHAR_OK;
+}
+
+static bool rot_a_bit(struct live *live)
+{
+    char newest[NAME_SIZE] = "";
+    char path[NAME_SIZE + 32];
+    lahar_error error = {0};
+    const uint64_t bit = (JOURNAL_HEADER_SIZE + draw(live, 1024)) * 8 + draw(live, 8);
+    if (lahar_sim_disk_io(live->disk, &live->io, &error) != LAHAR_OK) {
+        return fail(live, "disk", &error);
+    }
+    lahar_status status =
+        live->io->ops->list(live->io, "store/journal", note_newest, newest, &error);
+    live->io->ops->destroy(live->io);
+    live->io = NULL;
+    if (status == LAHAR_OK && newest[0] != '\0') {
+        (void)snprintf(path, sizeof path, "store/journal/%s", newest);
+        status = lahar_sim_disk_flip_bit(live->disk, path, bit, &error);
+    }
+    /* A file of no length has no such bit, a disk without a store no such directory. */
+    return status == LAHAR_OK || status == LAHAR_NOT_FOUND || error.sys_errno == EINVAL
+               ? true
+               : fail(live, "rot", &error);
+}
+
+/* After rot the newest events may be gone as if torn, or the store says that it is
+ * damaged; it must not show what was never appended. */
+static bool recover_rotten(struct live *live)
+{
+    lahar_error error = {0};
+    uint64_t found = 0;
+    if (!rot_a_bit(live)) {
+        return false;
+    }
+    const lahar_status status = open_live(live, &error);
+    if (status == LAHAR_CORRUPT) {
+        return true;
+    }
+    if (status != LAHAR_OK) {
+        return fail(live, "opening after rot", &error);
+    }
+    for (uint32_t i = 0; i < live->history.batch_count; i++) {
+        live->history.batches[i].is_durable = false;
+    }
+    return judge(live, "after rot", &found);
+}
+
 static bool recover(struct live *live, uint64_t at, unsigned variant, uint64_t *inner_crashes)
 {
     lahar_error error = {0};
     uint64_t found = 0;
     lahar_sim_disk_crash_at(live->disk, UINT64_MAX);
     lahar_sim_disk_restart(live->disk, live->run->seed * 31 + at * 7 + variant, variant != 2);
+    if (variant == 4) {
+        return recover_rotten(live);
+    }
     if (variant == 1 && !read_only_look(live)) {
         return false;
     }

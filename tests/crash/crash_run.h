@@ -10,9 +10,10 @@
 #include "lahar/lahar.h"
 
 enum {
-    /* What survives at each crash point: two power losses by different seeds, a
-     * killed process, and a power loss with a second crash inside recovery. */
-    CRASH_VARIANTS = 4
+    /* What survives at each crash point: two power losses by different seeds, a killed
+     * process, a power loss with a second crash inside recovery, and one after which a
+     * bit of a journal has rotted. */
+    CRASH_VARIANTS = 5
 };
 
 /* One thing that a scenario does; repeated count times. */
@@ -22,11 +23,12 @@ enum crash_action_kind {
     CRASH_STEPS = 3, /* single background steps in an order drawn from the seed */
     CRASH_SYNC = 4,
     CRASH_ROLLOVER = 5,
-    CRASH_REOPEN = 6,   /* clean close and open */
-    CRASH_KILL = 7,     /* the process dies and the store is opened again */
-    CRASH_ADVANCE = 8,  /* the clock, by a second */
-    CRASH_NO_SPACE = 9, /* the disk is full for the next append, then has room again */
-    CRASH_STREAM = 10   /* another stream is created */
+    CRASH_REOPEN = 6,     /* clean close and open */
+    CRASH_KILL = 7,       /* the process dies and the store is opened again */
+    CRASH_ADVANCE = 8,    /* the clock, by a second */
+    CRASH_NO_SPACE = 9,   /* the disk is full for the next append, then has room again */
+    CRASH_STREAM = 10,    /* another stream is created */
+    CRASH_POWER_LOSS = 11 /* the power fails and the store is opened again */
 };
 
 struct crash_action {

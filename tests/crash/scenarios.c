@@ -75,6 +75,34 @@ static const struct crash_action no_space[] = {
     {CRASH_APPEND, 2, 2, 400, LAHAR_DURABILITY_COMMIT, true},
 };
 
+/* Large batches in flight, so that a crash leaves frames whose parts are of different age. */
+static const struct crash_action torn[] = {
+    {CRASH_APPEND, 3, 6, 9000, LAHAR_DURABILITY_NONE, true},
+    {CRASH_STEPS, 4, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 3, 1, 700, LAHAR_DURABILITY_NONE, true},
+    {CRASH_STEPS, 20, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 2, 3, 6000, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_ROLLOVER, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 4, 2, 4000, LAHAR_DURABILITY_NONE, true},
+    {CRASH_STEPS, 20, 0, 0, LAHAR_DURABILITY_STORE, false},
+};
+
+/* What a power loss cut off stays on disk under the batches that follow. */
+static const struct crash_action leftover[] = {
+    {CRASH_APPEND, 12, 1, 300, LAHAR_DURABILITY_NONE, true},
+    {CRASH_STEPS, 30, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_POWER_LOSS, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 3, 1, 10, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_POWER_LOSS, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 12, 1, 10, LAHAR_DURABILITY_NONE, true},
+    {CRASH_STEPS, 30, 0, 0, LAHAR_DURABILITY_STORE, false},
+};
+
+/* Many small frames, so that a rotten bit often falls into a header. */
+static const struct crash_action small_frames[] = {
+    {CRASH_APPEND, 12, 2, 0, LAHAR_DURABILITY_COMMIT, true},
+};
+
 #define ACTIONS(array) (array), sizeof(array) / sizeof((array)[0])
 
 const struct crash_scenario crash_scenarios[] = {
@@ -87,5 +115,8 @@ const struct crash_scenario crash_scenarios[] = {
     {"recycle", LAHAR_DURABILITY_COMMIT, 0, 2, ACTIONS(recycle)},
     {"streams", LAHAR_DURABILITY_COMMIT, 0, 1, ACTIONS(streams)},
     {"no_space", LAHAR_DURABILITY_COMMIT, 0, 2, ACTIONS(no_space)},
+    {"leftover", LAHAR_DURABILITY_INTERVAL, 0, 2, ACTIONS(leftover)},
+    {"small_frames", LAHAR_DURABILITY_COMMIT, 0, 1, ACTIONS(small_frames)},
+    {"torn", LAHAR_DURABILITY_INTERVAL, 0, 3, ACTIONS(torn)},
 };
 const size_t crash_scenario_count = sizeof crash_scenarios / sizeof crash_scenarios[0];
