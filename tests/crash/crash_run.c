@@ -7,13 +7,21 @@
 
 #include "engine/store/store_internal.h"
 #include "io/base/allocator.h"
+#include "io/base/bytes.h"
 #include "io/sim_disk.h"
 
 enum {
     DIRECTORY_STREAMS = HISTORY_STREAMS,
     INNER_POINTS = 24,
     NAME_SIZE = 128,
-    JOURNAL_HEADER_SIZE = 4096, /* docs/format/journal.md */
+    ROT_FRAMES_MAX = 64,
+    /* docs/format/journal.md */
+    JOURNAL_HEADER_SIZE = 4096,
+    FRAME_HEADER_SIZE = 56,
+    FRAME_KIND = 45, /* offset of the kind */
+    FRAME_BATCH = 1,
+    FRAME_COUNTS = 32, /* offset of the event count and two sizes */
+    FRAME_COUNTS_SIZE = 12
 };
 static const char store_directory[] = "store";
 
@@ -346,8 +354,6 @@ static bool read_only_look(struct live *live)
     return ok;
 }
 
-/* Flips one bit in the first KiB of data of the newest journal file, where the frames of
- * the small scenarios stand. */
 static lahar_status note_newest(void *context, const char *name, bool is_directory)
 {
     char *newest = context;
@@ -357,23 +363,56 @@ static lahar_status note_newest(void *context, const char *name, bool is_directo
     return LAHAR_OK;
 }
 
+/* A random bit of a random batch frame's header, the last one's as often as all others'
+ * together, and of its counts as often as of the rest: there an unchecked bit does most harm.
+ * Frames follow one another, each with its size in its first four bytes. */
+static uint64_t choose_bit(struct live *live, const char *path)
+{
+    static uint8_t content[64 * 1024];
+    uint64_t starts[ROT_FRAMES_MAX] = {JOURNAL_HEADER_SIZE};
+    size_t count = 0;
+    size_t size = 0;
+    struct lahar_io_file *file = NULL;
+    if (live->io->ops->open(live->io, path, LAHAR_IO_READ, &file, NULL) == LAHAR_OK) {
+        if (live->io->ops->read(live->io, file, 0, content, sizeof content, &size, NULL) !=
+            LAHAR_OK) {
+            size = 0;
+        }
+        live->io->ops->close(live->io, file);
+    }
+    for (uint64_t at = JOURNAL_HEADER_SIZE;
+         at + FRAME_HEADER_SIZE <= size && count < ROT_FRAMES_MAX;) {
+        const uint32_t frame_size = lahar_load_u32(content + at);
+        if (frame_size == 0 || frame_size > size - at) {
+            break;
+        }
+        if (content[at + FRAME_KIND] == FRAME_BATCH) {
+            starts[count++] = at;
+        }
+        at += frame_size;
+    }
+    const size_t frame = count == 0 ? 0 : draw(live, 2) == 0 ? count - 1 : draw(live, count);
+    const uint64_t byte = draw(live, 2) == 0 ? FRAME_COUNTS + draw(live, FRAME_COUNTS_SIZE)
+                                             : draw(live, FRAME_HEADER_SIZE);
+    return (starts[frame] + byte) * 8 + draw(live, 8);
+}
+
 static bool rot_a_bit(struct live *live)
 {
     char newest[NAME_SIZE] = "";
     char path[NAME_SIZE + 32];
     lahar_error error = {0};
-    const uint64_t bit = (JOURNAL_HEADER_SIZE + draw(live, 1024)) * 8 + draw(live, 8);
     if (lahar_sim_disk_io(live->disk, &live->io, &error) != LAHAR_OK) {
         return fail(live, "disk", &error);
     }
     lahar_status status =
         live->io->ops->list(live->io, "store/journal", note_newest, newest, &error);
-    live->io->ops->destroy(live->io);
-    live->io = NULL;
     if (status == LAHAR_OK && newest[0] != '\0') {
         (void)snprintf(path, sizeof path, "store/journal/%s", newest);
-        status = lahar_sim_disk_flip_bit(live->disk, path, bit, &error);
+        status = lahar_sim_disk_flip_bit(live->disk, path, choose_bit(live, path), &error);
     }
+    live->io->ops->destroy(live->io);
+    live->io = NULL;
     /* A file of no length has no such bit, a disk without a store no such directory. */
     return status == LAHAR_OK || status == LAHAR_NOT_FOUND || error.sys_errno == EINVAL
                ? true
@@ -406,6 +445,8 @@ static bool recover(struct live *live, uint64_t at, unsigned variant, uint64_t *
 {
     lahar_error error = {0};
     uint64_t found = 0;
+    /* The script is over: from here on every point draws its own numbers. */
+    live->random += at * 0xd6e8feb86659fd93u;
     lahar_sim_disk_crash_at(live->disk, UINT64_MAX);
     lahar_sim_disk_restart(live->disk, live->run->seed * 31 + at * 7 + variant, variant != 2);
     if (variant == 4) {
