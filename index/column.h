@@ -2,8 +2,9 @@
  *
  * A column is cut into blocks of 1024 documents. Each has a zone (minimum, maximum, place of
  * its data); the data holds which documents have a value and the values less the
- * minimum, divided by their common divisor, packed. What does not fit this form (a second value of
- * a document, an outlier that would widen its whole block) is listed apart, as extras. */
+ * minimum, divided by their common divisor, packed. Where every event of a group has the same value
+ * (see groups.h), the column is one of groups. What does not fit this form (a second value of a
+ * document, an outlier that would widen its whole block) is listed apart, as extras. */
 #ifndef LAHAR_INDEX_COLUMN_H
 #define LAHAR_INDEX_COLUMN_H
 
@@ -32,16 +33,19 @@ struct lahar_column {
     uint64_t zones;  /* offset of a zone a block */
     uint64_t extras; /* offset of the extras, sorted by document */
     uint64_t extra_count;
+    bool is_grouped; /* documents in it are groups, and there are no extras */
 };
 
-/* Values inside [low, high] go to the blocks, others to the extras. Failure is left in
+/* Values inside [low, high] go to the blocks, others to the extras. may_group: the column may
+ * become one of groups, and then low and high are not looked at. Failure is left in
  * writer->out->has_failed. */
 void lahar_column_write(struct lahar_list_writer *writer, const struct lahar_column_values *values,
-                        uint64_t low, uint64_t high, struct lahar_column *column_out);
+                        uint64_t low, uint64_t high, bool may_group,
+                        struct lahar_column *column_out);
 
 /* Adds the documents with a value in [low, high], both inclusive. */
-lahar_status lahar_column_range(struct lahar_shard_pages *pages, const struct lahar_column *column,
-                                uint64_t low, uint64_t high, struct lahar_docset *set,
-                                lahar_error *error);
+lahar_status lahar_column_range(const struct lahar_list_reader *reader,
+                                const struct lahar_column *column, uint64_t low, uint64_t high,
+                                struct lahar_docset *set, lahar_error *error);
 
 #endif

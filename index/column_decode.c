@@ -174,13 +174,10 @@ static lahar_status search_extras(struct lahar_shard_pages *pages,
     return LAHAR_OK;
 }
 
-lahar_status lahar_column_range(struct lahar_shard_pages *pages, const struct lahar_column *column,
-                                uint64_t low, uint64_t high, struct lahar_docset *set,
-                                lahar_error *error)
+static lahar_status search_blocks(struct lahar_shard_pages *pages,
+                                  const struct lahar_column *column, uint64_t low, uint64_t high,
+                                  struct lahar_docset *set, lahar_error *error)
 {
-    if (low > high) {
-        return LAHAR_OK;
-    }
     const uint64_t blocks =
         ((uint64_t)set->universe + LAHAR_SHARD_COLUMN_BLOCK - 1) / LAHAR_SHARD_COLUMN_BLOCK;
     for (uint64_t block = 0; block < blocks; block += ZONES_AT_A_TIME) {
@@ -195,5 +192,34 @@ lahar_status lahar_column_range(struct lahar_shard_pages *pages, const struct la
                                    set, error));
         }
     }
-    return search_extras(pages, column, low, high, set, error);
+    return LAHAR_OK;
+}
+
+static lahar_status search_groups(const struct lahar_list_reader *reader,
+                                  const struct lahar_column *column, uint64_t low, uint64_t high,
+                                  struct lahar_docset *set, lahar_error *error)
+{
+    struct lahar_docset groups;
+    LAHAR_TRY(
+        lahar_docset_init(&groups, reader->groups.group_count, reader->pages->allocator, error));
+    lahar_status status = search_blocks(reader->pages, column, low, high, &groups, error);
+    if (status == LAHAR_OK) {
+        status = lahar_group_table_expand(reader->pages, &reader->groups, &groups, set, error);
+    }
+    lahar_docset_deinit(&groups);
+    return status;
+}
+
+lahar_status lahar_column_range(const struct lahar_list_reader *reader,
+                                const struct lahar_column *column, uint64_t low, uint64_t high,
+                                struct lahar_docset *set, lahar_error *error)
+{
+    if (low > high) {
+        return LAHAR_OK;
+    }
+    if (column->is_grouped) {
+        return search_groups(reader, column, low, high, set, error);
+    }
+    LAHAR_TRY(search_blocks(reader->pages, column, low, high, set, error));
+    return search_extras(reader->pages, column, low, high, set, error);
 }

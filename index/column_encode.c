@@ -138,8 +138,41 @@ static void put_block(struct lahar_list_writer *writer, const struct block *bloc
     lahar_store_u64(zone + 16, offset << 16 | data_size);
 }
 
-void lahar_column_write(struct lahar_list_writer *writer, const struct lahar_column_values *values,
-                        uint64_t low, uint64_t high, struct lahar_column *column_out)
+/* Values by group, when all documents of a group have the same one or none of them has any;
+ * false when that is not so, or memory is refused. */
+static bool group_values(const struct lahar_list_writer *writer,
+                         const struct lahar_column_values *values,
+                         struct lahar_column_values *grouped)
+{
+    const struct lahar_group_map *map = writer->groups;
+    const lahar_allocator *allocator = writer->out->allocator;
+    /* Per group: its place in grouped + 1, and how many of its documents were met. */
+    uint32_t *places = lahar_allocate_zeroed(allocator, map->group_count, sizeof *places);
+    uint32_t *met = lahar_allocate_zeroed(allocator, map->group_count, sizeof *met);
+    bool is_grouped = places != NULL && met != NULL;
+    for (size_t i = 0; i < values->count && is_grouped; i++) {
+        const uint32_t group = map->group_of[values->documents[i]];
+        if (i > 0 && values->documents[i] == values->documents[i - 1]) {
+            is_grouped = false;
+        } else if (places[group] == 0) {
+            is_grouped = lahar_column_values_add(grouped, group, values->values[i], allocator);
+            places[group] = (uint32_t)grouped->count;
+        } else {
+            is_grouped = grouped->values[places[group] - 1] == values->values[i];
+        }
+        met[group]++;
+    }
+    for (uint32_t group = 0; group < map->group_count && is_grouped; group++) {
+        is_grouped = met[group] == 0 || met[group] == map->sizes[group];
+    }
+    lahar_release(allocator, places);
+    lahar_release(allocator, met);
+    return is_grouped;
+}
+
+/* The blocks of a column of count documents (or groups), and the extras. */
+static void put_column(struct lahar_list_writer *writer, const struct lahar_column_values *values,
+                       uint64_t count, uint64_t low, uint64_t high, struct lahar_column *column_out)
 {
     struct lahar_buffer *out = writer->out;
     struct lahar_buffer zones;
@@ -148,8 +181,8 @@ void lahar_column_write(struct lahar_list_writer *writer, const struct lahar_col
     lahar_buffer_init(&extras, out->allocator);
     struct block block;
     size_t next = 0;
-    for (uint64_t first = 0; first < writer->document_count; first += LAHAR_SHARD_COLUMN_BLOCK) {
-        const uint64_t left = writer->document_count - first;
+    for (uint64_t first = 0; first < count; first += LAHAR_SHARD_COLUMN_BLOCK) {
+        const uint64_t left = count - first;
         const uint64_t size = left < LAHAR_SHARD_COLUMN_BLOCK ? left : LAHAR_SHARD_COLUMN_BLOCK;
         block.count = 0;
         block.min = UINT64_MAX;
@@ -182,4 +215,19 @@ void lahar_column_write(struct lahar_list_writer *writer, const struct lahar_col
     out->has_failed = out->has_failed || zones.has_failed || extras.has_failed;
     lahar_buffer_deinit(&zones);
     lahar_buffer_deinit(&extras);
+}
+
+void lahar_column_write(struct lahar_list_writer *writer, const struct lahar_column_values *values,
+                        uint64_t low, uint64_t high, bool may_group,
+                        struct lahar_column *column_out)
+{
+    struct lahar_column_values grouped = {.count = 0};
+    column_out->is_grouped = may_group && writer->groups != NULL && values->count > 0 &&
+                             group_values(writer, values, &grouped);
+    if (column_out->is_grouped) {
+        put_column(writer, &grouped, writer->groups->group_count, 0, UINT64_MAX, column_out);
+    } else {
+        put_column(writer, values, writer->document_count, low, high, column_out);
+    }
+    lahar_column_values_deinit(&grouped, writer->out->allocator);
 }

@@ -6,6 +6,7 @@
 
 #include "index/blob_table.h"
 #include "index/docset.h"
+#include "index/groups.h"
 #include "index/shard_pages.h"
 
 /* Where lists are written: a shard from byte base of out on. */
@@ -13,7 +14,8 @@ struct lahar_list_writer {
     struct lahar_buffer *out;
     size_t base;
     struct lahar_blob_table *blobs;
-    uint32_t document_count; /* of the shard */
+    uint32_t document_count;        /* of the shard */
+    struct lahar_group_map *groups; /* NULL: none */
 };
 
 /* Writes the list unless an equal one is there and returns the reference to store for it (see
@@ -21,8 +23,14 @@ struct lahar_list_writer {
 uint64_t lahar_list_write(struct lahar_list_writer *writer, const uint32_t *documents,
                           size_t count);
 
+/* Where lists are read. */
+struct lahar_list_reader {
+    struct lahar_shard_pages *pages;
+    struct lahar_group_table groups;
+};
+
 /* Adds the documents behind a reference to set, whose universe is the shard's. */
-lahar_status lahar_list_read(struct lahar_shard_pages *pages, uint64_t reference,
+lahar_status lahar_list_read(const struct lahar_list_reader *reader, uint64_t reference,
                              struct lahar_docset *set, lahar_error *error);
 
 /* How many documents the reference stands for. */

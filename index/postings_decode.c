@@ -84,26 +84,41 @@ static bool add_gaps(struct lahar_docset *set, uint64_t base, const uint8_t *pac
     return true;
 }
 
-static lahar_status read_short(struct lahar_shard_pages *pages, const struct list_head *head,
-                               struct lahar_docset *set, lahar_error *error)
+/* A short list: its first number and a view of the packed gaps behind it. */
+struct short_list {
+    uint64_t first;
+    size_t count;
+    unsigned width;
+    struct lahar_page_view gaps;
+};
+
+static lahar_status open_short(struct lahar_shard_pages *pages, const struct list_head *head,
+                               struct short_list *list, lahar_error *error)
 {
     struct lahar_page_view view;
     struct lahar_reader reader;
     LAHAR_TRY(view_head(pages, head->data, &view, &reader, error));
     const uint8_t *begin = reader.next;
-    const uint64_t first = lahar_read_varint(&reader);
-    const unsigned width = lahar_read_u8(&reader);
+    list->first = lahar_read_varint(&reader);
+    list->width = lahar_read_u8(&reader);
     const uint64_t packed = head->data + (uint64_t)(reader.next - begin);
     const bool failed = reader.failed;
     lahar_page_view_close(pages, &view);
-    if (failed || width > LAHAR_SKIP_BASE_BITS || head->count > LAHAR_SHARD_LIST_BLOCK) {
+    if (failed || list->width > LAHAR_SKIP_BASE_BITS || head->count > LAHAR_SHARD_LIST_BLOCK) {
         return corrupt(error);
     }
-    const size_t count = (size_t)head->count;
-    LAHAR_TRY(
-        lahar_page_view_open(pages, packed, lahar_packed_size(count - 1, width), &view, error));
-    const bool is_valid = add_gaps(set, first, view.data, count, width);
-    lahar_page_view_close(pages, &view);
+    list->count = (size_t)head->count;
+    return lahar_page_view_open(pages, packed, lahar_packed_size(list->count - 1, list->width),
+                                &list->gaps, error);
+}
+
+static lahar_status read_short(struct lahar_shard_pages *pages, const struct list_head *head,
+                               struct lahar_docset *set, lahar_error *error)
+{
+    struct short_list list;
+    LAHAR_TRY(open_short(pages, head, &list, error));
+    const bool is_valid = add_gaps(set, list.first, list.gaps.data, list.count, list.width);
+    lahar_page_view_close(pages, &list.gaps);
     return is_valid ? LAHAR_OK : corrupt(error);
 }
 
@@ -244,9 +259,82 @@ static lahar_status read_simple(struct lahar_shard_pages *pages, const struct li
     case LAHAR_LIST_BITSET:
         return read_bitset(pages, head->data, set, error);
     case LAHAR_LIST_COMPLEMENT:
+    case LAHAR_LIST_GROUP:
+    case LAHAR_LIST_GROUPS:
         break;
     }
     return corrupt(error);
+}
+
+static lahar_status read_group(const struct lahar_list_reader *lists, uint64_t offset,
+                               struct lahar_docset *set, lahar_error *error)
+{
+    struct lahar_page_view view;
+    struct lahar_reader reader;
+    LAHAR_TRY(view_head(lists->pages, offset, &view, &reader, error));
+    const uint64_t group = lahar_read_varint(&reader);
+    const bool failed = reader.failed;
+    lahar_page_view_close(lists->pages, &view);
+    if (failed || group >= lists->groups.group_count) {
+        return corrupt(error);
+    }
+    return lahar_group_table_add_word(lists->pages, &lists->groups, group / LAHAR_SHARD_GROUP_BLOCK,
+                                      UINT64_C(1) << (group % LAHAR_SHARD_GROUP_BLOCK), set, error);
+}
+
+/* A few groups go to their documents straight, those of one block of the table together. */
+static lahar_status read_few_groups(const struct lahar_list_reader *lists,
+                                    const struct list_head *head, struct lahar_docset *set,
+                                    lahar_error *error)
+{
+    struct short_list list;
+    LAHAR_TRY(open_short(lists->pages, head, &list, error));
+    const uint64_t mask = lahar_width_mask(list.width);
+    lahar_status status = LAHAR_OK;
+    uint64_t group = list.first;
+    uint64_t word = group / LAHAR_SHARD_GROUP_BLOCK;
+    uint64_t members = 0;
+    for (size_t i = 0; i < list.count && status == LAHAR_OK; i++) {
+        if (i > 0) {
+            group += lahar_unpack_narrow(list.gaps.data, i - 1, list.width, mask) + 1;
+        }
+        if (group >= lists->groups.group_count) {
+            status = corrupt(error);
+            break;
+        }
+        if (group / LAHAR_SHARD_GROUP_BLOCK != word) {
+            status =
+                lahar_group_table_add_word(lists->pages, &lists->groups, word, members, set, error);
+            word = group / LAHAR_SHARD_GROUP_BLOCK;
+            members = 0;
+        }
+        members |= UINT64_C(1) << (group % LAHAR_SHARD_GROUP_BLOCK);
+    }
+    if (status == LAHAR_OK) {
+        status =
+            lahar_group_table_add_word(lists->pages, &lists->groups, word, members, set, error);
+    }
+    lahar_page_view_close(lists->pages, &list.gaps);
+    return status;
+}
+
+static lahar_status read_groups(const struct lahar_list_reader *lists, uint64_t offset,
+                                struct lahar_docset *set, lahar_error *error)
+{
+    struct list_head inner;
+    LAHAR_TRY(read_head(lists->pages, offset, &inner, error));
+    if (inner.kind == LAHAR_LIST_SHORT) {
+        return read_few_groups(lists, &inner, set, error);
+    }
+    struct lahar_docset groups;
+    LAHAR_TRY(
+        lahar_docset_init(&groups, lists->groups.group_count, lists->pages->allocator, error));
+    lahar_status status = read_simple(lists->pages, &inner, &groups, error);
+    if (status == LAHAR_OK) {
+        status = lahar_group_table_expand(lists->pages, &lists->groups, &groups, set, error);
+    }
+    lahar_docset_deinit(&groups);
+    return status;
 }
 
 static lahar_status read_complement(struct lahar_shard_pages *pages, uint64_t offset,
@@ -265,7 +353,7 @@ static lahar_status read_complement(struct lahar_shard_pages *pages, uint64_t of
     return status;
 }
 
-lahar_status lahar_list_read(struct lahar_shard_pages *pages, uint64_t reference,
+lahar_status lahar_list_read(const struct lahar_list_reader *reader, uint64_t reference,
                              struct lahar_docset *set, lahar_error *error)
 {
     if ((reference & 1) == 0) {
@@ -282,9 +370,20 @@ lahar_status lahar_list_read(struct lahar_shard_pages *pages, uint64_t reference
         return reference >> 2 <= LAHAR_SPECIAL_NONE ? LAHAR_OK : corrupt(error);
     }
     struct list_head head;
-    LAHAR_TRY(read_head(pages, reference >> 2, &head, error));
-    return head.kind == LAHAR_LIST_COMPLEMENT ? read_complement(pages, head.data, set, error)
-                                              : read_simple(pages, &head, set, error);
+    LAHAR_TRY(read_head(reader->pages, reference >> 2, &head, error));
+    switch (head.kind) {
+    case LAHAR_LIST_COMPLEMENT:
+        return read_complement(reader->pages, head.data, set, error);
+    case LAHAR_LIST_GROUP:
+        return read_group(reader, head.data, set, error);
+    case LAHAR_LIST_GROUPS:
+        return read_groups(reader, head.data, set, error);
+    case LAHAR_LIST_SHORT:
+    case LAHAR_LIST_BLOCKS:
+    case LAHAR_LIST_BITSET:
+        break;
+    }
+    return read_simple(reader->pages, &head, set, error);
 }
 
 lahar_status lahar_list_count(struct lahar_shard_pages *pages, uint64_t reference,

@@ -150,6 +150,30 @@ static bool put_complement(struct lahar_list_writer *writer, const uint32_t *doc
     return true;
 }
 
+/* The list as one of groups, where that is shorter. A quarter of all documents and more stay as
+ * they are: a bit set costs next to nothing to read. */
+static bool put_groups(struct lahar_list_writer *writer, const uint32_t *documents, size_t count)
+{
+    struct lahar_group_map *map = writer->groups;
+    if (map == NULL || count >= (size_t)writer->document_count / 4) {
+        return false;
+    }
+    const size_t groups = lahar_group_map_cover(map, documents, count);
+    if (groups == 1) {
+        lahar_buffer_put_varint(writer->out,
+                                (uint64_t)count << LAHAR_LIST_KIND_BITS | LAHAR_LIST_GROUP);
+        lahar_buffer_put_varint(writer->out, map->touched[0]);
+        return true;
+    }
+    if (groups == 0 || groups * 3 > count * 2) {
+        return false;
+    }
+    lahar_buffer_put_varint(writer->out,
+                            (uint64_t)count << LAHAR_LIST_KIND_BITS | LAHAR_LIST_GROUPS);
+    put_list(writer->out, map->touched, groups, map->group_count);
+    return true;
+}
+
 uint64_t lahar_list_write(struct lahar_list_writer *writer, const uint32_t *documents, size_t count)
 {
     if (count == 0) {
@@ -164,8 +188,9 @@ uint64_t lahar_list_write(struct lahar_list_writer *writer, const uint32_t *docu
     struct lahar_buffer *out = writer->out;
     const size_t start = out->size;
     const uint32_t missing = writer->document_count - (uint32_t)count;
-    if (count <= LAHAR_SHARD_LIST_BLOCK || missing >= writer->document_count / 8 ||
-        !put_complement(writer, documents, count)) {
+    if (!put_groups(writer, documents, count) &&
+        (count <= LAHAR_SHARD_LIST_BLOCK || missing >= writer->document_count / 8 ||
+         !put_complement(writer, documents, count))) {
         put_list(out, documents, count, writer->document_count);
     }
     return lahar_blob_intern(writer->blobs, out, writer->base, start, 1) << 2 | 1;

@@ -87,7 +87,7 @@ static void put_column(struct lahar_buffer *out, const struct lahar_column *colu
 {
     lahar_buffer_put_varint(out, column->zones);
     lahar_buffer_put_varint(out, column->extras);
-    lahar_buffer_put_varint(out, column->extra_count);
+    lahar_buffer_put_varint(out, column->extra_count << 1 | (column->is_grouped ? 1 : 0));
 }
 
 static void put_field(struct lahar_buffer *out, const struct lahar_directory_field *field)
@@ -150,6 +150,8 @@ void lahar_directory_write(struct lahar_directory *directory, const struct lahar
     lahar_buffer_put_u64(out, directory->times.early_max);
     lahar_buffer_put_u64(out, directory->times.late_min);
     lahar_id_table_write(out, id_runs, id_run_count, directory->document_count);
+    lahar_buffer_put_varint(out, directory->groups.group_count);
+    lahar_buffer_put_varint(out, directory->groups.directory);
     put_column(out, &directory->time_column);
     lahar_buffer_put_varint(out, directory->field_count);
     for (size_t i = 0; i < directory->field_count; i++) {
@@ -213,15 +215,31 @@ static bool fits(uint64_t offset, uint64_t count, uint64_t item_size, uint64_t b
 }
 
 static bool read_column(struct lahar_reader *reader, struct lahar_column *column,
-                        uint32_t document_count, uint64_t body_size)
+                        const struct lahar_directory *directory, uint64_t body_size)
 {
     column->zones = lahar_read_varint(reader);
     column->extras = lahar_read_varint(reader);
-    column->extra_count = lahar_read_varint(reader);
-    const uint64_t blocks =
-        ((uint64_t)document_count + LAHAR_SHARD_COLUMN_BLOCK - 1) / LAHAR_SHARD_COLUMN_BLOCK;
+    const uint64_t v = lahar_read_varint(reader);
+    column->extra_count = v >> 1;
+    column->is_grouped = (v & 1) != 0;
+    const uint64_t count =
+        column->is_grouped ? directory->groups.group_count : directory->document_count;
+    const uint64_t blocks = (count + LAHAR_SHARD_COLUMN_BLOCK - 1) / LAHAR_SHARD_COLUMN_BLOCK;
     return !reader->failed && fits(column->zones, blocks, LAHAR_SHARD_ZONE_SIZE, body_size) &&
            fits(column->extras, column->extra_count, LAHAR_SHARD_EXTRA_SIZE, body_size);
+}
+
+static bool read_groups(struct lahar_reader *reader, struct lahar_directory *directory,
+                        uint64_t body_size)
+{
+    const uint64_t count = lahar_read_varint(reader);
+    directory->groups.directory = lahar_read_varint(reader);
+    if (reader->failed || count > directory->document_count) {
+        return false;
+    }
+    directory->groups.group_count = (uint32_t)count;
+    const uint64_t blocks = (count + LAHAR_SHARD_GROUP_BLOCK - 1) / LAHAR_SHARD_GROUP_BLOCK;
+    return fits(directory->groups.directory, count == 0 ? 0 : blocks + 1, 8, body_size);
 }
 
 static bool read_dictionary(struct lahar_reader *reader, struct lahar_dictionary *dictionary,
@@ -260,7 +278,7 @@ static bool read_uuids(struct lahar_reader *reader, struct lahar_uuid_table *uui
 }
 
 static bool read_field(struct lahar_reader *reader, struct lahar_directory_field *field,
-                       uint32_t document_count, uint64_t body_size)
+                       const struct lahar_directory *directory, uint64_t body_size)
 {
     const uint8_t field_class = lahar_read_u8(reader);
     const uint64_t name_size = lahar_read_varint(reader);
@@ -278,7 +296,7 @@ static bool read_field(struct lahar_reader *reader, struct lahar_directory_field
     case LAHAR_CLASS_UUID:
         return read_uuids(reader, &field->uuids, body_size);
     case LAHAR_CLASS_NUMBER:
-        return read_column(reader, &field->column, document_count, body_size);
+        return read_column(reader, &field->column, directory, body_size);
     }
     return false;
 }
@@ -304,7 +322,9 @@ lahar_status lahar_directory_read(const uint8_t *data, const struct lahar_shard_
     lahar_read_u64(&reader);
     read_bounds(&reader, &directory_out->times);
     if (!lahar_id_table_read(&reader, trailer->document_count, &directory_out->ids) ||
-        !read_column(&reader, &directory_out->time_column, trailer->document_count, body_size)) {
+        !read_groups(&reader, directory_out, body_size) ||
+        !read_column(&reader, &directory_out->time_column, directory_out, body_size) ||
+        directory_out->time_column.is_grouped) {
         return lahar_fail(error, LAHAR_CORRUPT, "the directory of an index shard is malformed");
     }
     const uint64_t count = lahar_read_varint(&reader);
@@ -319,7 +339,7 @@ lahar_status lahar_directory_read(const uint8_t *data, const struct lahar_shard_
     directory_out->field_count = (size_t)count;
     for (size_t i = 0; i < count; i++) {
         struct lahar_directory_field *field = &directory_out->fields[i];
-        if (!read_field(&reader, field, trailer->document_count, body_size) ||
+        if (!read_field(&reader, field, directory_out, body_size) ||
             (i > 0 && compare_fields(field - 1, field) >= 0)) {
             return lahar_fail(error, LAHAR_CORRUPT, "a field of an index shard is malformed");
         }

@@ -5,6 +5,7 @@
 
 #include "index/column.h"
 #include "index/dictionary.h"
+#include "index/groups.h"
 #include "index/id_table.h"
 #include "index/shard.h"
 #include "index/uuid_table.h"
@@ -34,6 +35,7 @@ struct lahar_directory {
     uint32_t document_count;
     struct lahar_time_bounds times;
     struct lahar_column time_column;
+    struct lahar_group_table groups;
     struct lahar_id_table ids;
     struct lahar_directory_field *fields; /* sorted by (name, class) when read */
     size_t field_count;

@@ -38,6 +38,7 @@ struct finish {
     struct lahar_buffer blocks; /* dictionaries */
     struct lahar_buffer tops;
     struct lahar_directory directory;
+    struct lahar_group_map groups;
 };
 
 static void *allocate_array(const struct finish *finish, size_t count, size_t size)
@@ -335,6 +336,71 @@ static void note_time_bounds(struct lahar_directory *directory,
     }
 }
 
+/* The field of uuids that every document has one of: the one with the most uuids that still come
+ * twice and more on average. field_count: there is none. */
+static size_t find_grouping_field(const struct finish *finish)
+{
+    const struct lahar_shard_builder *builder = finish->builder;
+    size_t best = builder->field_count;
+    uint64_t best_count = 0;
+    for (size_t i = 0; i < builder->field_count; i++) {
+        const struct lahar_builder_field *field = &builder->fields[i];
+        const uint64_t count = finish->first_of_field[i + 1] - finish->first_of_field[i];
+        if (field->field_class != LAHAR_CLASS_UUID || count <= best_count ||
+            count > builder->document_count / 2 || field->run_count != 1 ||
+            field->runs[0].first != 0 || field->runs[0].end != builder->document_count) {
+            continue;
+        }
+        uint64_t postings = 0;
+        for (uint64_t k = 0; k < count; k++) {
+            const struct lahar_term *term =
+                lahar_term_at(&builder->terms, finish->order[finish->first_of_field[i] + k]);
+            postings += builder->terms.states[term->number].document_count;
+        }
+        /* The field is there in every document, so as many postings mean one each. */
+        if (postings == builder->document_count) {
+            best = i;
+            best_count = count;
+        }
+    }
+    return best;
+}
+
+/* Groups the documents and writes the table of groups; false when memory is refused. */
+static bool make_groups(struct finish *finish)
+{
+    const struct lahar_shard_builder *builder = finish->builder;
+    const size_t field = find_grouping_field(finish);
+    if (field == builder->field_count) {
+        return true;
+    }
+    const uint64_t first = finish->first_of_field[field];
+    const uint32_t count = (uint32_t)(finish->first_of_field[field + 1] - first);
+    uint32_t *keys = allocate_array(finish, builder->document_count, sizeof *keys);
+    if (keys == NULL) {
+        return false;
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        const struct lahar_term *term = lahar_term_at(&builder->terms, finish->order[first + k]);
+        const uint64_t end = finish->ends[term->number];
+        const uint64_t begin = end - builder->terms.states[term->number].document_count;
+        for (uint64_t i = begin; i < end; i++) {
+            keys[finish->documents[i]] = k;
+        }
+    }
+    const bool is_done = lahar_group_map_init(&finish->groups, keys, builder->document_count, count,
+                                              builder->allocator);
+    lahar_release(builder->allocator, keys);
+    if (!is_done) {
+        return false;
+    }
+    finish->lists.groups = &finish->groups;
+    finish->directory.groups.group_count = finish->groups.group_count;
+    finish->directory.groups.directory = lahar_group_table_write(
+        finish->lists.out, finish->lists.base, &finish->groups, builder->document_count);
+    return true;
+}
+
 static void write_columns(struct finish *finish)
 {
     const struct lahar_shard_builder *builder = finish->builder;
@@ -342,10 +408,11 @@ static void write_columns(struct finish *finish)
     uint64_t high = UINT64_MAX;
     find_main_times(&builder->times, &low, &high);
     note_time_bounds(&finish->directory, &builder->times, low, high);
-    lahar_column_write(&finish->lists, &builder->times, low, high, &finish->directory.time_column);
+    lahar_column_write(&finish->lists, &builder->times, low, high, false,
+                       &finish->directory.time_column);
     for (size_t i = 0; i < builder->field_count; i++) {
         if (builder->fields[i].field_class == LAHAR_CLASS_NUMBER) {
-            lahar_column_write(&finish->lists, &builder->fields[i].values, 0, UINT64_MAX,
+            lahar_column_write(&finish->lists, &builder->fields[i].values, 0, UINT64_MAX, true,
                                &finish->directory.fields[i].column);
         }
     }
@@ -385,6 +452,9 @@ static bool write_all(struct finish *finish)
     }
     lahar_directory_put_header(finish->lists.out);
     gather_documents(finish);
+    if (!make_groups(finish)) {
+        return false;
+    }
     for (size_t i = 0; i < builder->field_count; i++) {
         const enum lahar_field_class c = builder->fields[i].field_class;
         if ((c == LAHAR_CLASS_KEYWORD || c == LAHAR_CLASS_TEXT) && !write_field_terms(finish, i)) {
@@ -434,6 +504,7 @@ lahar_status lahar_shard_builder_finish(struct lahar_shard_builder *builder,
     lahar_release(allocator, finish.scratch);
     lahar_release(allocator, finish.references);
     lahar_release(allocator, finish.directory.fields);
+    lahar_group_map_deinit(&finish.groups);
     lahar_buffer_deinit(&finish.folded);
     lahar_buffer_deinit(&finish.blocks);
     lahar_buffer_deinit(&finish.tops);

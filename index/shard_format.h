@@ -27,7 +27,8 @@ enum {
     LAHAR_SHARD_COLUMN_BLOCK = 1024, /* documents of a column block */
     LAHAR_SHARD_ZONE_SIZE = 24,
     LAHAR_SHARD_EXTRA_SIZE = 12,
-    LAHAR_SHARD_ID_BLOCK = 128, /* documents of a block of ids */
+    LAHAR_SHARD_ID_BLOCK = 128,   /* documents of a block of ids */
+    LAHAR_SHARD_GROUP_BLOCK = 64, /* groups of a block of their table */
     LAHAR_SHARD_UUID_SIZE = 16
 };
 
@@ -46,7 +47,7 @@ enum lahar_term_flag {
     LAHAR_TERM_EXACT_FULL = 8  /* the exact form follows whole */
 };
 
-/* Kinds of posting lists: the low three bits of a list's first varint; 4..7 are reserved. */
+/* Kinds of posting lists: the low three bits of a list's first varint; 6 and 7 are reserved. */
 enum {
     LAHAR_LIST_KIND_BITS = 3
 };
@@ -54,7 +55,9 @@ enum lahar_list_kind {
     LAHAR_LIST_SHORT = 0,
     LAHAR_LIST_BLOCKS = 1,
     LAHAR_LIST_BITSET = 2,
-    LAHAR_LIST_COMPLEMENT = 3
+    LAHAR_LIST_COMPLEMENT = 3,
+    LAHAR_LIST_GROUP = 4, /* the documents of one group */
+    LAHAR_LIST_GROUPS = 5 /* a list of groups */
 };
 
 /* A skip entry: base document in bits 0..27, width in 28..33, offset in 34..63. */

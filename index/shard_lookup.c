@@ -106,7 +106,7 @@ static lahar_status collect_documents(void *context, uint64_t reference, lahar_e
 {
     struct collect *collect = context;
     collect->term_count++;
-    return lahar_list_read(&collect->shard->pages, reference, collect->set, error);
+    return lahar_list_read(&collect->shard->lists, reference, collect->set, error);
 }
 
 static lahar_status count_documents(void *context, uint64_t reference, lahar_error *error)
@@ -188,14 +188,14 @@ lahar_status lahar_shard_uuid(struct lahar_shard *shard, uint32_t field, const l
                               struct lahar_docset *set, lahar_error *error)
 {
     const struct lahar_directory_field *entry = field_at(shard, field, LAHAR_CLASS_UUID);
-    return lahar_uuid_table_find(&shard->pages, &entry->uuids, uuid, set, error);
+    return lahar_uuid_table_find(&shard->lists, &entry->uuids, uuid, set, error);
 }
 
 lahar_status lahar_shard_number(struct lahar_shard *shard, uint32_t field, uint64_t low,
                                 uint64_t high, struct lahar_docset *set, lahar_error *error)
 {
     const struct lahar_directory_field *entry = field_at(shard, field, LAHAR_CLASS_NUMBER);
-    return lahar_column_range(&shard->pages, &entry->column, low, high, set, error);
+    return lahar_column_range(&shard->lists, &entry->column, low, high, set, error);
 }
 
 lahar_status lahar_shard_time(struct lahar_shard *shard, int64_t from_ns, int64_t to_ns,
@@ -204,7 +204,7 @@ lahar_status lahar_shard_time(struct lahar_shard *shard, int64_t from_ns, int64_
     if (from_ns >= to_ns) {
         return LAHAR_OK;
     }
-    return lahar_column_range(&shard->pages, &shard->directory.time_column,
+    return lahar_column_range(&shard->lists, &shard->directory.time_column,
                               lahar_number_from_i64(from_ns), lahar_number_from_i64(to_ns) - 1, set,
                               error);
 }
@@ -213,7 +213,7 @@ lahar_status lahar_shard_present(struct lahar_shard *shard, uint32_t field,
                                  struct lahar_docset *set, lahar_error *error)
 {
     LAHAR_ASSERT(field < shard->directory.field_count);
-    return lahar_list_read(&shard->pages, shard->directory.fields[field].presence, set, error);
+    return lahar_list_read(&shard->lists, shard->directory.fields[field].presence, set, error);
 }
 
 lahar_status lahar_shard_terms(struct lahar_shard *shard, uint32_t field, lahar_term_filter accept,
@@ -234,7 +234,7 @@ lahar_status lahar_shard_terms(struct lahar_shard *shard, uint32_t field, lahar_
         }
         const bool is_cut = (cursor.entry.flags & LAHAR_TERM_EXACT_CUT) != 0;
         if (accept(context, cursor.entry.exact, cursor.entry.exact_size, is_cut)) {
-            status = lahar_list_read(&shard->pages, cursor.entry.reference, set, error);
+            status = lahar_list_read(&shard->lists, cursor.entry.reference, set, error);
             if (is_cut) {
                 *exact_out = false;
             }

@@ -81,6 +81,8 @@ lahar_status lahar_shard_open(const struct lahar_shard_source *source,
         lahar_shard_close(shard);
         return status;
     }
+    shard->lists =
+        (struct lahar_list_reader){.pages = &shard->pages, .groups = shard->directory.groups};
     *shard_out = shard;
     return LAHAR_OK;
 }

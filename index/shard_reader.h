@@ -13,6 +13,7 @@ struct lahar_shard {
     size_t directory_size;
     struct lahar_directory directory;
     struct lahar_shard_pages pages;
+    struct lahar_list_reader lists; /* pages and the directory's groups */
 };
 
 #endif

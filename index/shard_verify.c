@@ -32,10 +32,10 @@ static lahar_status verify_list(struct lahar_shard *shard, uint64_t reference,
     uint64_t count = 0;
     LAHAR_TRY(lahar_list_count(&shard->pages, reference, set->universe, &count, error));
     if (count * 64 < set->universe) {
-        return lahar_list_read(&shard->pages, reference, set, error);
+        return lahar_list_read(&shard->lists, reference, set, error);
     }
     lahar_docset_clear(set);
-    LAHAR_TRY(lahar_list_read(&shard->pages, reference, set, error));
+    LAHAR_TRY(lahar_list_read(&shard->lists, reference, set, error));
     return lahar_docset_count(set) == count
                ? LAHAR_OK
                : lahar_fail(error, LAHAR_CORRUPT, "a posting list holds other than its %llu events",
@@ -95,6 +95,29 @@ static lahar_status verify_uuids(struct lahar_shard *shard, const struct lahar_u
     return LAHAR_OK;
 }
 
+/* Every document is in one group. */
+static lahar_status verify_groups(struct lahar_shard *shard, struct lahar_docset *set,
+                                  lahar_error *error)
+{
+    const struct lahar_group_table *table = &shard->directory.groups;
+    uint64_t total = 0;
+    struct lahar_docset groups;
+    LAHAR_TRY(lahar_docset_init(&groups, table->group_count, shard->allocator, error));
+    lahar_docset_fill(&groups);
+    lahar_docset_clear(set);
+    lahar_status status = lahar_group_table_expand(&shard->pages, table, &groups, set, error);
+    lahar_docset_deinit(&groups);
+    if (status == LAHAR_OK) {
+        status = lahar_group_table_size(&shard->pages, table, set->universe, &total, error);
+    }
+    if (status == LAHAR_OK && table->group_count > 0 &&
+        (lahar_docset_count(set) != set->universe || total != set->universe)) {
+        status =
+            lahar_fail(error, LAHAR_CORRUPT, "groups of an index shard do not part its events");
+    }
+    return status;
+}
+
 static lahar_status verify_field(struct lahar_shard *shard,
                                  const struct lahar_directory_field *field,
                                  struct lahar_docset *set, lahar_error *error)
@@ -107,7 +130,7 @@ static lahar_status verify_field(struct lahar_shard *shard,
     case LAHAR_CLASS_UUID:
         return verify_uuids(shard, &field->uuids, set, error);
     case LAHAR_CLASS_NUMBER:
-        return lahar_column_range(&shard->pages, &field->column, 0, UINT64_MAX, set, error);
+        return lahar_column_range(&shard->lists, &field->column, 0, UINT64_MAX, set, error);
     }
     return LAHAR_OK;
 }
@@ -117,10 +140,13 @@ lahar_status lahar_shard_verify(struct lahar_shard *shard, lahar_error *error)
     LAHAR_TRY(verify_pages(shard, error));
     struct lahar_docset set;
     LAHAR_TRY(lahar_docset_init(&set, shard->directory.document_count, shard->allocator, error));
-    lahar_status status = lahar_column_range(&shard->pages, &shard->directory.time_column, 0,
+    lahar_status status = lahar_column_range(&shard->lists, &shard->directory.time_column, 0,
                                              UINT64_MAX, &set, error);
     if (status == LAHAR_OK && lahar_docset_count(&set) != set.universe) {
         status = lahar_fail(error, LAHAR_CORRUPT, "an index shard lacks the time of some events");
+    }
+    if (status == LAHAR_OK) {
+        status = verify_groups(shard, &set, error);
     }
     for (size_t i = 0; i < shard->directory.field_count && status == LAHAR_OK; i++) {
         status = verify_field(shard, &shard->directory.fields[i], &set, error);

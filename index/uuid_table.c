@@ -180,10 +180,11 @@ static lahar_status search(struct lahar_shard_pages *pages, const struct lahar_u
     return LAHAR_OK;
 }
 
-lahar_status lahar_uuid_table_find(struct lahar_shard_pages *pages,
+lahar_status lahar_uuid_table_find(const struct lahar_list_reader *reader,
                                    const struct lahar_uuid_table *table, const lahar_uuid *uuid,
                                    struct lahar_docset *set, lahar_error *error)
 {
+    struct lahar_shard_pages *pages = reader->pages;
     if (table->count == 0) {
         return LAHAR_OK;
     }
@@ -203,7 +204,7 @@ lahar_status lahar_uuid_table_find(struct lahar_shard_pages *pages,
     }
     uint64_t reference = 0;
     LAHAR_TRY(reference_at(pages, table, index, &reference, error));
-    return lahar_list_read(pages, reference, set, error);
+    return lahar_list_read(reader, reference, set, error);
 }
 
 lahar_status lahar_uuid_table_at(struct lahar_shard_pages *pages,

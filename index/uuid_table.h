@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "index/blob_table.h"
+#include "index/postings.h"
 #include "index/shard_pages.h"
 #include "index/term_sort.h"
 
@@ -27,7 +28,7 @@ void lahar_uuid_table_write(struct lahar_buffer *out, size_t base, struct lahar_
                             size_t count, struct lahar_uuid_table *table_out);
 
 /* Adds the documents of the uuid. */
-lahar_status lahar_uuid_table_find(struct lahar_shard_pages *pages,
+lahar_status lahar_uuid_table_find(const struct lahar_list_reader *reader,
                                    const struct lahar_uuid_table *table, const lahar_uuid *uuid,
                                    struct lahar_docset *set, lahar_error *error);
 

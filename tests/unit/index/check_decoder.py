@@ -35,7 +35,7 @@ def expected(facts):
 def main():
     passed = failed = 0
     with tempfile.TemporaryDirectory() as scratch:
-        for seed, count in enumerate((1, 2, 127, 128, 129, 300, 1023, 1025, 4097), start=1):
+        for seed, count in enumerate((1, 2, 127, 128, 129, 300, 1023, 4097, 1025, 600), start=1):
             path = f"{scratch}/{count}.shard"
             run = subprocess.run([sys.argv[1], str(seed), str(count), path], check=True,
                                  stdout=subprocess.PIPE, text=True)

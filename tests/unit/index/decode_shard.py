@@ -85,6 +85,7 @@ class Shard:
         self.first_id, self.last_id = r.uint(8), r.uint(8)
         self.bounds = [r.uint(8) for _ in range(6)]
         self.ids = self.read_ids(r)
+        self.groups = self.read_groups(r.varint(), r.varint())
         self.times = self.read_column(r)
         self.fields = [self.read_field(r) for _ in range(r.varint())]
         for page in range((len(self.body) + PAGE - 1) // PAGE):
@@ -106,6 +107,21 @@ class Shard:
             ids += gaps_to_documents(first, g.packed(min(128, self.count - block * 128) - 1, width))
         return ids
 
+    def read_groups(self, count, directory):
+        groups = []
+        for first in range(0, count, 64):
+            begin = Reader(self.body, directory + first // 64 * 8)
+            r = Reader(self.body, begin.uint(8))
+            base, size_width, width = r.uint(4), r.uint(1), r.uint(1)
+            sizes = [s + 1 for s in r.packed(min(64, count - first), size_width)]
+            documents = iter(r.packed(sum(sizes), width))
+            groups += [[base + next(documents) for _ in range(size)] for size in sizes]
+            assert r.at == begin.uint(8)
+        if groups:
+            assert sorted(d for group in groups for d in group) == list(range(self.count))
+            assert groups == sorted(groups)
+        return groups
+
     def read_field(self, r):
         kind = r.uint(1)
         name = r.take(r.varint())
@@ -126,7 +142,11 @@ class Shard:
         assert reference in (3, 7)
         return list(range(self.count)) if reference == 3 else []
 
-    def read_list(self, r):
+    def documents_of(self, groups):
+        return sorted(d for group in groups for d in self.groups[group])
+
+    def read_list(self, r, universe=None):
+        universe = self.count if universe is None else universe
         head = r.varint()
         count, kind = head >> 3, head & 7
         if kind == 0:
@@ -135,7 +155,11 @@ class Shard:
         elif kind == 1:
             documents = self.read_blocks(r, count)
         elif kind == 2:
-            documents = set_bits(r.take((self.count + 7) // 8))
+            documents = set_bits(r.take((universe + 7) // 8))
+        elif kind == 4:
+            documents = self.documents_of([r.varint()])
+        elif kind == 5:
+            documents = self.documents_of(self.read_list(r, len(self.groups)))
         else:
             assert kind == 3
             missing = set(self.read_list(r))
@@ -160,9 +184,10 @@ class Shard:
         return documents
 
     def read_column(self, r):
-        zones, extras, extra_count = r.varint(), r.varint(), r.varint()
+        zones, extras, v = r.varint(), r.varint(), r.varint()
+        extra_count, is_grouped = v >> 1, v & 1
         z, pairs = Reader(self.body, zones), []
-        for first in range(0, self.count, 1024):
+        for first in range(0, len(self.groups) if is_grouped else self.count, 1024):
             low, high, place = z.uint(8), z.uint(8), z.uint(8)
             if place == 0:
                 continue
@@ -176,6 +201,9 @@ class Shard:
             values = [low + q * divisor for q in b.packed(n, width)]
             assert min(values) == low and max(values) == high and len(where) == n
             pairs += [(first + d, v) for d, v in zip(where, values)]
+        if is_grouped:
+            assert extra_count == 0
+            return sorted((d, v) for group, v in pairs for d in self.groups[group])
         e = Reader(self.body, extras)
         return sorted(pairs + [(e.uint(4), e.uint(8)) for _ in range(extra_count)])
 

@@ -23,6 +23,10 @@ static lahar_status build(const lahar_allocator *allocator, struct lahar_buffer 
     uint32_t t = 0;
     uint32_t u = 0;
     uint32_t n = 0;
+    uint32_t g = 0;
+    if (status == LAHAR_OK) {
+        status = lahar_shard_builder_field(builder, "g", 1, LAHAR_CLASS_NUMBER, &g, NULL);
+    }
     if (status == LAHAR_OK) {
         status = lahar_shard_builder_field(builder, "key", 3, LAHAR_CLASS_KEYWORD, &k, NULL);
     }
@@ -60,6 +64,10 @@ static lahar_status build(const lahar_allocator *allocator, struct lahar_buffer 
         memcpy(uuid.bytes, &r, sizeof r);
         if (status == LAHAR_OK) {
             status = lahar_shard_builder_uuid(builder, u, &uuid, NULL);
+        }
+        /* The same for all events of a uuid: a column of groups. */
+        if (status == LAHAR_OK) {
+            status = lahar_shard_builder_number(builder, g, r * 3, NULL);
         }
         if (status == LAHAR_OK && i % 3 == 0) {
             status = lahar_shard_builder_number(builder, n, r * 17, NULL);

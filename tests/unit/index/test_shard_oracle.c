@@ -12,7 +12,11 @@
 
 enum {
     FIELD_COUNT = 6,
-    NUMBER_COUNT = 4
+    NUMBER_COUNT = 4,
+    /* Seeds from here on make events of objects. */
+    GROUPED_SEEDS = 1000,
+    UUID_COUNT = 900,
+    NO_UUID = 0xffff
 };
 
 struct model_document {
@@ -21,7 +25,7 @@ struct model_document {
     char keywords[FIELD_COUNT][32]; /* "-": absent */
     uint32_t words;                 /* bit w: the text holds word w */
     bool has_text;
-    uint8_t uuid[2]; /* few distinct ones; the second 255: none */
+    uint16_t uuid[2]; /* of distinct ones; the second NO_UUID: none */
     uint64_t numbers[NUMBER_COUNT];
     bool has_number[NUMBER_COUNT];
 };
@@ -80,8 +84,9 @@ static void make_document(struct model_document *d, uint32_t i, uint64_t *random
     }
     d->has_text = random_below(random, 10) != 0;
     d->words = d->has_text ? (uint32_t)(random_next(random) & random_next(random) & 0xff) : 0;
-    d->uuid[0] = (uint8_t)random_below(random, 200);
-    d->uuid[1] = random_below(random, 3) == 0 ? (uint8_t)random_below(random, 200) : 255;
+    d->uuid[0] = (uint16_t)random_below(random, UUID_COUNT);
+    d->uuid[1] =
+        random_below(random, 3) == 0 ? (uint16_t)random_below(random, UUID_COUNT) : NO_UUID;
     d->numbers[0] = random_below(random, 1000) * 1000000;
     d->numbers[1] = random_next(random);
     d->numbers[2] = 77;
@@ -118,7 +123,7 @@ static void add_document(struct lahar_shard_builder *builder, const struct model
     }
     lahar_shard_builder_field(builder, "uuid", 4, LAHAR_CLASS_UUID, &f, NULL);
     for (int i = 0; i < 2; i++) {
-        if (d->uuid[i] != 255) {
+        if (d->uuid[i] != NO_UUID) {
             const lahar_uuid uuid = make_uuid(d->uuid[i]);
             cr_assert_eq(lahar_shard_builder_uuid(builder, f, &uuid, NULL), LAHAR_OK);
         }
@@ -128,6 +133,33 @@ static void add_document(struct lahar_shard_builder *builder, const struct model
         lahar_shard_builder_field(builder, name, strlen(name), LAHAR_CLASS_NUMBER, &f, NULL);
         if (d->has_number[i]) {
             cr_assert_eq(lahar_shard_builder_number(builder, f, d->numbers[i], NULL), LAHAR_OK);
+        }
+    }
+}
+
+/* Makes most of a document's values those of the object that its uuid names, so that the
+ * shard has groups. */
+static void copy_object(struct model_document *d, const struct model_document *documents,
+                        uint32_t i, uint64_t *random)
+{
+    d->uuid[1] = NO_UUID;
+    const uint32_t window = i < 300 ? i : 300;
+    if (window == 0 || random_below(random, 5) == 0) {
+        return;
+    }
+    const struct model_document *other = d - 1 - random_below(random, window);
+    cr_assert(other >= documents);
+    d->uuid[0] = other->uuid[0];
+    /* An object is what has the uuid: the first of its events gives the values of all. */
+    for (const struct model_document *first = documents; first < d; first++) {
+        if (first->uuid[0] == d->uuid[0]) {
+            memcpy(d->keywords[1], first->keywords[1], sizeof d->keywords[1]);
+            memcpy(d->keywords[2], first->keywords[2], sizeof d->keywords[2]);
+            memcpy(d->keywords[3], first->keywords[3], sizeof d->keywords[3]);
+            memcpy(d->keywords[4], first->keywords[4], sizeof d->keywords[4]);
+            memcpy(d->numbers, first->numbers, sizeof d->numbers);
+            memcpy(d->has_number, first->has_number, sizeof d->has_number);
+            break;
         }
     }
 }
@@ -157,6 +189,9 @@ static void create(struct model *model, uint32_t count, uint64_t seed)
             d->time = random_below(&random, 2) == 0 ? INT64_MIN : INT64_MAX - 1;
         }
         make_document(d, i, &random);
+        if (seed >= GROUPED_SEEDS) {
+            copy_object(d, model->documents, i, &random);
+        }
         add_document(builder, d);
     }
     cr_assert_eq(lahar_shard_builder_finish(builder, &model->bytes, NULL), LAHAR_OK);
@@ -250,13 +285,13 @@ static void check_text(struct model *model, struct lahar_docset *set)
 static void check_uuids(struct model *model, struct lahar_docset *set)
 {
     const uint32_t uuids = find_field(model, "uuid", LAHAR_CLASS_UUID);
-    for (unsigned v = 0; v < 255; v += 3) {
+    for (unsigned v = 0; v < UUID_COUNT + 60; v += 7) {
         const lahar_uuid uuid = make_uuid(v);
         cr_assert_eq(lahar_shard_uuid(model->shard, uuids, &uuid, set, NULL), LAHAR_OK);
         EXPECT(model, set, d, d->uuid[0] == v || d->uuid[1] == v, "uuid %u", v);
     }
     cr_assert_eq(lahar_shard_present(model->shard, uuids, set, NULL), LAHAR_OK);
-    EXPECT(model, set, d, d->uuid[0] != 255, "uuid:*");
+    EXPECT(model, set, d, d->uuid[0] != NO_UUID, "uuid:*");
 }
 
 static void check_numbers(struct model *model, struct lahar_docset *set, uint64_t *random)
@@ -368,6 +403,14 @@ Test(shard_oracle, agrees_at_larger_sizes)
     static const uint32_t counts[] = {4095, 4096, 4097, 20000};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         check(counts[i], 201 + i);
+    }
+}
+
+Test(shard_oracle, agrees_on_events_of_objects)
+{
+    static const uint32_t counts[] = {2, 65, 129, 600, 1025, 4097, 12000};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        check(counts[i], GROUPED_SEEDS + i);
     }
 }
 

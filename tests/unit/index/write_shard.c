@@ -74,6 +74,10 @@ static void text(void)
     printf("present message 2 %u\n", document);
 }
 
+/* Uuids come from few objects, or half of them are new; what depends on the object alone is
+ * shared by its events. */
+static bool has_objects;
+
 static void fill(void)
 {
     char value[600];
@@ -94,8 +98,21 @@ static void fill(void)
     }
     text();
     lahar_uuid uuid = {{0}};
-    const uint64_t v = below(2) == 0 ? below(9) : random_next(&random_state);
-    memcpy(uuid.bytes + below(2) * 8, &v, sizeof v);
+    const uint64_t object = below(document / 5 + 1);
+    const uint64_t v = has_objects     ? object * UINT64_C(0x9e3779b97f4a7c15)
+                       : below(2) == 0 ? below(9)
+                                       : random_next(&random_state);
+    memcpy(uuid.bytes + (has_objects ? 0 : below(2) * 8), &v, sizeof v);
+    if (has_objects) {
+        snprintf(value, sizeof value, "object-%llu", (unsigned long long)object);
+        keyword("name", value);
+        snprintf(value, sizeof value, "owner-%llu", (unsigned long long)(object % 40));
+        keyword("owner", value);
+        number("weight", object * 77);
+        if (object % 4 != 0) {
+            number("height", object % 300);
+        }
+    }
     fail_if(lahar_shard_builder_uuid(builder, field("uuid", LAHAR_CLASS_UUID), &uuid, NULL));
     put_hex("uuid", "uuid", uuid.bytes, sizeof uuid.bytes);
     printf("present uuid 3 %u\n", document);
@@ -118,6 +135,7 @@ int main(int argc, char **argv)
     random_state = strtoull(argv[1], NULL, 10);
     const uint64_t count = strtoull(argv[2], NULL, 10);
     const uint64_t gaps = 2 + below(100);
+    has_objects = strtoull(argv[1], NULL, 10) % 2 == 0;
     fail_if(lahar_shard_builder_create(&lahar_allocator_libc, &builder, NULL));
     uint64_t id = 10;
     int64_t time = INT64_C(1700000000000000000);
