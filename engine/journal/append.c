@@ -345,9 +345,11 @@ lahar_status lahar_journals_wait(struct lahar_journals *journals, uint64_t id, u
     }
     const uint64_t end_ns = end_of(journals, deadline_ns);
     struct lahar_gate *gate = lahar_durable_wait_gate(&journals->durable_wait, id);
+    (void)atomic_fetch_add_explicit(&journals->durable_waiters, 1, memory_order_relaxed);
     do {
         status = wait_once(journals, gate, id, end_ns, error);
     } while (status == LAHAR_BUSY);
+    (void)atomic_fetch_sub_explicit(&journals->durable_waiters, 1, memory_order_relaxed);
     return status;
 }
 

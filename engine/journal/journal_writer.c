@@ -270,15 +270,10 @@ static void choose_bytes(struct lahar_write *write, struct lahar_chunk *chunk)
     chunk->submitted = write->end;
 }
 
-/* More journals when this one falls behind. */
-static void consider_growing(struct lahar_journal *journal, const struct lahar_chunk *chunk,
-                             uint64_t now_ns)
+static void grow_active(struct lahar_journals *journals, uint64_t now_ns)
 {
-    struct lahar_journals *journals = journal->journals;
-    const uint64_t claimed = lahar_ring_position(&journals->ring_set, journal->ring);
-    const uint64_t backlog = claimed - (chunk->base + chunk->submitted);
     uint32_t active = atomic_load_explicit(&journals->active, memory_order_relaxed);
-    if (backlog < journals->chunks.chunk_size / 2 || active >= journals->journal_count ||
+    if (active >= journals->journal_count ||
         now_ns - atomic_load_explicit(&journals->active_changed_ns, memory_order_relaxed) <
             grow_interval_ns) {
         return;
@@ -292,6 +287,26 @@ static void consider_growing(struct lahar_journal *journal, const struct lahar_c
     }
 }
 
+/* More journals when this one falls behind. */
+static void grow_for_backlog(struct lahar_journal *journal, const struct lahar_chunk *chunk,
+                             uint64_t now_ns)
+{
+    struct lahar_journals *journals = journal->journals;
+    const uint64_t claimed = lahar_ring_position(&journals->ring_set, journal->ring);
+    if (claimed - (chunk->base + chunk->submitted) >= journals->chunks.chunk_size / 2) {
+        grow_active(journals, now_ns);
+    }
+}
+
+/* More journals when commits have to wait for a write in flight to end before theirs begins. */
+static void grow_for_waiters(struct lahar_journals *journals, uint64_t now_ns)
+{
+    if (lahar_journals_for_waiters(journals) >
+        atomic_load_explicit(&journals->active, memory_order_relaxed)) {
+        grow_active(journals, now_ns);
+    }
+}
+
 static bool submit_write(struct lahar_journal *journal, uint64_t now_ns)
 {
     struct lahar_journals *journals = journal->journals;
@@ -300,15 +315,20 @@ static bool submit_write(struct lahar_journal *journal, uint64_t now_ns)
         journal->pending_since_ns = 0;
         return false;
     }
-    if (journal->write_count == LAHAR_JOURNAL_WRITES || is_page_in_flight(journal, chunk) ||
-        !is_due(journal, chunk, now_ns)) {
+    const bool is_urgent = lahar_journals_is_urgent(journals);
+    if (journal->write_count == LAHAR_JOURNAL_WRITES || is_page_in_flight(journal, chunk)) {
+        if (is_urgent) {
+            grow_for_waiters(journals, now_ns);
+        }
         return false;
     }
-    const bool is_urgent = lahar_journals_is_urgent(journals);
+    if (!is_due(journal, chunk, now_ns)) {
+        return false;
+    }
     if (is_urgent && (find_unsynced(journal) != NULL || has_plain_write(journal))) {
         return false; /* the sync that waits for these comes first */
     }
-    consider_growing(journal, chunk, now_ns);
+    grow_for_backlog(journal, chunk, now_ns);
     struct lahar_write *write =
         &journal->writes[(journal->first_write + journal->write_count) % LAHAR_JOURNAL_WRITES];
     journal->write_count++;

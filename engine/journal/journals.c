@@ -14,6 +14,8 @@ enum {
     WINDOW_MIN = 1 << 12,
     WINDOW_MAX = 1 << 20,
     WINDOW_BYTES_PER_ID = 1024, /* of memory: the link buffer is about 2 % of it */
+    /* Commits that share a write: more writes in flight against larger ones. */
+    WAITERS_PER_JOURNAL = 4,
     LOG_LINE_SIZE = 512,
     MESSAGE_INTERVAL_MS_MAX = 60000
 };
@@ -27,6 +29,13 @@ bool lahar_journals_is_urgent(const struct lahar_journals *journals)
 {
     return atomic_load_explicit(&journals->wanted_id, memory_order_seq_cst) >
            atomic_load_explicit(&journals->catalog.durable_id, memory_order_seq_cst);
+}
+
+uint32_t lahar_journals_for_waiters(const struct lahar_journals *journals)
+{
+    const uint32_t count = atomic_load_explicit(&journals->durable_waiters, memory_order_relaxed) /
+                           WAITERS_PER_JOURNAL;
+    return count < 1 ? 1 : count < journals->journal_count ? count : journals->journal_count;
 }
 
 bool lahar_journals_is_full(const struct lahar_journals *journals)

@@ -124,6 +124,7 @@ struct lahar_journals {
     _Atomic bool lacks_dsync;         /* the file system refused durable writes */
     _Atomic uint32_t journals_full;   /* journals whose writes found no space */
     _Atomic bool is_file_space_short; /* a file could not be created for want of space */
+    _Atomic uint32_t durable_waiters; /* threads that wait for stable storage */
     _Atomic uint32_t memory_waiters;  /* appends that wait for a chunk */
     _Atomic uint32_t files_wanted;
     _Atomic uint64_t active_changed_ns;
@@ -184,6 +185,8 @@ bool lahar_journals_run(struct lahar_journals *journals);
 /* --- shared ------------------------------------------------------------------------------ */
 
 bool lahar_journals_is_urgent(const struct lahar_journals *journals);
+/* How many journals the threads that wait for stable storage can make use of. */
+uint32_t lahar_journals_for_waiters(const struct lahar_journals *journals);
 bool lahar_journals_is_full(const struct lahar_journals *journals);
 /* Somebody waits for all below id: makes the writers hurry. */
 void lahar_journals_want(struct lahar_journals *journals, uint64_t id);

@@ -71,7 +71,7 @@ static void consider_shrinking(struct lahar_journals *journals, uint64_t now_ns)
     atomic_store_explicit(&journals->active_changed_ns, now_ns, memory_order_relaxed);
     const uint64_t bytes =
         atomic_exchange_explicit(&journals->recent_bytes, 0, memory_order_relaxed);
-    if (bytes < active * shrink_bytes) {
+    if (bytes < active * shrink_bytes && active > lahar_journals_for_waiters(journals)) {
         (void)atomic_compare_exchange_strong(&journals->active, &active, active / 2);
     }
 }

@@ -8,7 +8,7 @@
 #include "journal_fixture.h"
 
 enum {
-    SEEDS = 300,
+    SEEDS = 80,
     SESSIONS_MAX = 4,
     ACTIONS = 120
 };
