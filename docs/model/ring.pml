@@ -3,7 +3,7 @@
  *
  *   spin -search -O2 -DSAFETY -m200000 docs/model/ring.pml       (must end with "errors: 0")
  *
- * 16 million states, 2.5 GB; with -DCOLLAPSE 0.8 GB and three times as long.
+ * 16 million states, 2.1 GB; with -DCOLLAPSE 0.8 GB and three times as long.
  *
  * Producers append batches of one id and wait for their last one to be durable. What is checked:
  *   - no two frames, or a frame and a pad, share a place in a chunk;

@@ -9,6 +9,7 @@
 
 enum {
     REAP_MAX = 64,
+    READY_MAX = 4, /* files made ahead, for all journals together */
     QUEUE_OPS_PER_JOURNAL = LAHAR_JOURNAL_WRITES + 2
 };
 
