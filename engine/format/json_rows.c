@@ -13,13 +13,13 @@ enum gap_result {
     GAP_LINE    /* something else does */
 };
 
-/* Passes over what may stand between records: white space, the NUL bytes of a hole,
- * one comma, the brackets of an enclosing array. An array encloses when its first
+/* Passes over what may stand between records, up to limit: white space, the NUL bytes of a
+ * hole, one comma, the brackets of an enclosing array. An array encloses when its first
  * element is an object. */
 static enum gap_result scan_gap(struct lahar_json_rows *json, const uint8_t *data, size_t size,
-                                bool is_last, size_t *at)
+                                size_t limit, bool is_last, size_t *at)
 {
-    for (; *at < size; (*at)++) {
+    for (; *at < limit; (*at)++) {
         const uint8_t c = data[*at];
         if (lahar_json_is_space(c) || c == 0) {
             continue;
@@ -69,18 +69,19 @@ static size_t between(struct lahar_text_reader *reader, const uint8_t *data, siz
                       bool is_last)
 {
     struct lahar_json_rows *json = &reader->of.json;
+    const bool keep_raw = reader->options.keep_raw;
+    const size_t limit = lahar_rows_gap_limit(reader, 0, size);
     size_t at = json->rows.start;
-    const enum gap_result found = scan_gap(json, data, size, is_last, &at);
-    /* Under keep_raw the gap is given back with the record that follows. */
-    const bool is_kept = reader->options.keep_raw && at <= reader->options.record_size_max &&
-                         !(found == GAP_OPEN && is_last);
-    const size_t kept = is_kept ? at : 0;
-    if (found == GAP_OPEN) {
-        json->rows.start = kept;
-    } else {
+    const enum gap_result found = scan_gap(json, data, size, limit, is_last, &at);
+    if (found != GAP_OPEN) {
+        /* Under keep_raw the gap is given back with the record that follows. */
+        const size_t kept = keep_raw ? at : 0;
         begin(json, found, kept);
+        return at - kept;
     }
-    return at - kept;
+    const bool is_kept = keep_raw && !is_last && at < reader->options.record_size_max;
+    json->rows.start = is_kept ? at : 0;
+    return is_kept ? 0 : at;
 }
 
 static lahar_status map_object(struct lahar_text_reader *reader, const uint8_t *text)
@@ -210,9 +211,10 @@ static lahar_status behind_record(struct lahar_text_reader *reader, const uint8_
 {
     struct lahar_json_rows *json = &reader->of.json;
     size_t at = json->rows.gap;
-    const enum gap_result found = scan_gap(json, data, size, is_last, &at);
+    const size_t limit = lahar_rows_gap_limit(reader, json->rows.end, size);
+    const enum gap_result found = scan_gap(json, data, size, limit, is_last, &at);
     json->rows.gap = at;
-    if (found == GAP_OPEN && !is_last && at - json->rows.end <= reader->options.record_size_max) {
+    if (found == GAP_OPEN && !is_last && at - json->rows.end < reader->options.record_size_max) {
         return LAHAR_OK;
     }
     const lahar_status status = take_record(reader, data, error);

@@ -6,6 +6,12 @@
 #include "engine/format/scan.h"
 #include "engine/format/text_reader_internal.h"
 
+size_t lahar_rows_gap_limit(const struct lahar_text_reader *reader, size_t start, size_t size)
+{
+    const size_t size_max = reader->options.record_size_max;
+    return size - start > size_max ? start + size_max : size;
+}
+
 void lahar_rows_fail(struct lahar_rows *rows, const char *failure, size_t failure_at)
 {
     rows->state = LAHAR_ROWS_LINE;

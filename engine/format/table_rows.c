@@ -10,13 +10,13 @@
 #include "engine/format/text_reader_internal.h"
 #include "engine/format/time_text.h"
 
-/* Passes over blank lines and the NUL bytes of a hole. False when the input ends
- * before a record begins. */
+/* Passes over blank lines and the NUL bytes of a hole, up to limit. False when no record
+ * begins before it. */
 static bool scan_gap(const struct lahar_table_rows *table, const uint8_t *data, size_t size,
-                     bool is_last, size_t *at)
+                     size_t limit, bool is_last, size_t *at)
 {
     const bool are_blanks_rows = table->has_header && table->header_parser.field_count == 1;
-    for (; *at < size; (*at)++) {
+    for (; *at < limit; (*at)++) {
         const uint8_t c = data[*at];
         if (c == 0 || (c == '\n' && !are_blanks_rows)) {
             continue;
@@ -44,18 +44,19 @@ static size_t between(struct lahar_text_reader *reader, const uint8_t *data, siz
                       bool is_last)
 {
     struct lahar_table_rows *table = &reader->of.table;
-    size_t at = table->rows.start;
-    const bool is_found = scan_gap(table, data, size, is_last, &at);
     /* What stands before the header is part of it; under keep_raw what stands before a row is
      * given back with it. */
-    const bool is_kept = (reader->options.keep_raw || !table->has_header) &&
-                         at <= reader->options.record_size_max && !(is_last && !is_found);
-    const size_t kept = is_kept ? at : 0;
-    table->rows.start = kept;
-    if (is_found) {
+    const bool keeps_gap = reader->options.keep_raw || !table->has_header;
+    const size_t limit = keeps_gap ? lahar_rows_gap_limit(reader, 0, size) : size;
+    size_t at = table->rows.start;
+    if (scan_gap(table, data, size, limit, is_last, &at)) {
+        const size_t kept = keeps_gap ? at : 0;
         begin(table, kept);
+        return at - kept;
     }
-    return at - kept;
+    const bool is_kept = keeps_gap && !is_last && at < reader->options.record_size_max;
+    table->rows.start = is_kept ? at : 0;
+    return is_kept ? 0 : at;
 }
 
 /* The record is the header: kept, and parsed once more where it is kept. */
@@ -284,9 +285,10 @@ static lahar_status behind_record(struct lahar_text_reader *reader, const uint8_
 {
     struct lahar_table_rows *table = &reader->of.table;
     size_t at = table->rows.gap;
-    const bool is_found = scan_gap(table, data, size, is_last, &at);
+    const size_t limit = lahar_rows_gap_limit(reader, table->rows.end, size);
+    const bool is_found = scan_gap(table, data, size, limit, is_last, &at);
     table->rows.gap = at;
-    if (!is_found && !is_last && at - table->rows.end <= reader->options.record_size_max) {
+    if (!is_found && !is_last && at - table->rows.end < reader->options.record_size_max) {
         return LAHAR_OK;
     }
     const lahar_status status = take_row(reader, data, error);

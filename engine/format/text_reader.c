@@ -213,11 +213,14 @@ static lahar_status start(struct lahar_text_reader *reader, bool is_last, lahar_
 static lahar_status consume_carried(struct lahar_text_reader *reader, bool is_last,
                                     lahar_error *error)
 {
+    /* Offsets are added to the address, which an empty buffer does not have. */
+    static const uint8_t nothing[1] = {0};
+    const uint8_t *carried = reader->carry.size == 0 ? nothing : reader->carry.data;
     size_t consumed = 0;
     if (reader->carry.has_failed) {
         return lahar_text_reader_no_memory(error);
     }
-    LAHAR_TRY(consume(reader, reader->carry.data, reader->carry.size, is_last, &consumed, error));
+    LAHAR_TRY(consume(reader, carried, reader->carry.size, is_last, &consumed, error));
     drop_carried(&reader->carry, consumed);
     return LAHAR_OK;
 }

@@ -99,6 +99,9 @@ lahar_status lahar_text_reader_no_memory(lahar_error *error);
 
 /* Common steps of the readers of records. Each takes the unconsumed bytes. */
 
+/* Under keep_raw what separates records is kept up to record_size_max bytes at a time, wherever
+ * the input ends: how far a gap that begins at start may be looked at. */
+size_t lahar_rows_gap_limit(const struct lahar_text_reader *reader, size_t start, size_t size);
 /* The record at start has failed at its byte failure_at: waits for the end of its line. */
 void lahar_rows_fail(struct lahar_rows *rows, const char *failure, size_t failure_at);
 /* The state LINE, for a record that has failed: reports it once its line is there, and
