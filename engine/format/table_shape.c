@@ -208,7 +208,10 @@ lahar_status lahar_table_shape_write(const lahar_event *event, lahar_bytes shape
             !lahar_pair_cursor_init(&row.pairs, lahar_event_find(event, LAHAR_FIELD_ATTRIBUTES),
                                     arena);
         is_sound = result == LAHAR_TABLE_DONE && !row.is_out_of_memory && put_fields(&row, &reader);
-        lahar_buffer_put(out, "\r\n" + !parser->has_cr, parser->has_cr ? 2 : 1);
+        if (parser->has_cr) {
+            lahar_buffer_put_u8(out, '\r');
+        }
+        lahar_buffer_put_u8(out, '\n');
     }
     if (row.is_out_of_memory || out->has_failed) {
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a row");

@@ -153,7 +153,7 @@ static bool parse_f64(lahar_bytes text, double *value_out, bool *is_canonical_ou
     memcpy(copy, text.data, text.size);
     copy[text.size] = 0;
     static const char *const specials[] = {"nan", "inf", "-inf"};
-    static const double special_values[] = {NAN, INFINITY, -INFINITY};
+    static const double special_values[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
     for (size_t i = 0; i < sizeof specials / sizeof specials[0]; i++) {
         if (strcmp(copy, specials[i]) == 0) {
             *value_out = special_values[i];
