@@ -231,7 +231,7 @@ static uint32_t find_field(const struct model *model, const char *name,
 static void check_keywords(struct model *model, struct lahar_docset *set, uint64_t *random)
 {
     for (int f = 0; f < FIELD_COUNT; f++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "k%d", f);
         const uint32_t number = find_field(model, name, LAHAR_CLASS_KEYWORD);
         bool exact = true;
@@ -297,7 +297,7 @@ static void check_uuids(struct model *model, struct lahar_docset *set)
 static void check_numbers(struct model *model, struct lahar_docset *set, uint64_t *random)
 {
     for (int n = 0; n < NUMBER_COUNT; n++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "n%d", n);
         const uint32_t number = find_field(model, name, LAHAR_CLASS_NUMBER);
         for (int round = 0; round < 20; round++) {
