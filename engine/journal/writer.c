@@ -169,11 +169,11 @@ static void *run_files(void *argument)
     (void)pthread_setname_np(pthread_self(), "lahar-files");
     while (!atomic_load_explicit(&journals->must_exit, memory_order_seq_cst)) {
         const uint32_t ticket = lahar_gate_enter(&journals->file_gate);
-        const bool is_wanted =
-            atomic_load_explicit(&journals->state, memory_order_seq_cst) <
-                LAHAR_JOURNALS_POISONED &&
-            lahar_file_pool_ready_count(&journals->files) <
-                atomic_load_explicit(&journals->files_wanted, memory_order_seq_cst);
+        const uint32_t wanted = atomic_load_explicit(&journals->files_wanted, memory_order_seq_cst);
+        const bool is_wanted = atomic_load_explicit(&journals->state, memory_order_seq_cst) <
+                                   LAHAR_JOURNALS_POISONED &&
+                               lahar_file_pool_ready_count(&journals->files) <
+                                   (wanted < READY_MAX ? wanted : READY_MAX);
         const bool has_failed = is_wanted && !lahar_journals_prepare_file(journals);
         if (!atomic_load_explicit(&journals->must_exit, memory_order_seq_cst) &&
             (!is_wanted || has_failed)) {
