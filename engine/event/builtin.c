@@ -4,6 +4,10 @@
     {                                                                                              \
         name, type, true, false                                                                    \
     }
+#define STORED(name, type)                                                                         \
+    {                                                                                              \
+        name, type, false, false                                                                   \
+    }
 #define HIDDEN(name, type)                                                                         \
     {                                                                                              \
         name, type, false, true                                                                    \
@@ -52,10 +56,16 @@ static const struct lahar_builtin_field provenance_fields[] = {
     VISIBLE("alternate_id", LAHAR_KEYWORD),
     VISIBLE("relationship", LAHAR_KEYWORD),
     VISIBLE("source_queue", LAHAR_KEYWORD),
+    VISIBLE("entry_time", LAHAR_TIME),   /* when the FlowFile entered the flow */
+    VISIBLE("entity_id", LAHAR_KEYWORD), /* uuid as written, where it is written otherwise */
+    VISIBLE("parent_ids", LAHAR_LIST_KEYWORD), /* the same of parents and children, all of them */
+    VISIBLE("child_ids", LAHAR_LIST_KEYWORD),
     CLAIM("claim"),
     CLAIM("prev_claim"),
     ATTRIBUTES,
     PREVIOUS,
+    STORED("_nifi", LAHAR_MAP),      /* of an imported document: strings and nulls that have no */
+    STORED("_nifi_json", LAHAR_MAP), /* field here, and the text of its other values */
     FILENAME,
     OFFSET,
     RAW_RECORD,

@@ -69,7 +69,8 @@ static void bind_relatives(const struct lahar_schema_catalog *catalog, struct la
         !test->node->is_pattern) {
         test->has_relatives =
             lahar_schema_find_field(catalog, "parents", 7, &test->parents_field) &&
-            lahar_schema_find_field(catalog, "children", 8, &test->children_field);
+            lahar_schema_find_field(catalog, "children", 8, &test->children_field) &&
+            lahar_schema_find_field(catalog, "source_system", 13, &test->source_system_field);
     }
 }
 
@@ -106,6 +107,11 @@ static void bind_name(struct binder *binder, struct lahar_test *test)
     test->has_field =
         lahar_schema_find_field(catalog, node->name.data, node->name.size, &test->field) &&
         declared_types(catalog, test->field) != 0;
+    if (equals(node->name, "changed") && !test->has_field &&
+        declared_types(catalog, LAHAR_FIELD_PREVIOUS) != 0) {
+        test->target = LAHAR_TARGET_CHANGED;
+        return;
+    }
     bind_map(binder, test);
     bind_relatives(catalog, test);
 }

@@ -16,7 +16,8 @@ enum lahar_target {
     LAHAR_TARGET_ARRIVAL,
     LAHAR_TARGET_STREAM,
     LAHAR_TARGET_FIELD,    /* the declared field, else the attribute of that name */
-    LAHAR_TARGET_ATTRIBUTE /* key of the map in field: attr.X, prev.X */
+    LAHAR_TARGET_ATTRIBUTE, /* key of the map in field: attr.X, prev.X */
+    LAHAR_TARGET_CHANGED    /* keys of attributes that differ from the previous ones */
 };
 
 /* One token of the value of a test. */
@@ -42,6 +43,7 @@ struct lahar_test {
     bool has_relatives;
     uint32_t parents_field;
     uint32_t children_field;
+    uint32_t source_system_field;
 
     lahar_bytes folded; /* of the value or pattern */
     const struct lahar_test_token *tokens;

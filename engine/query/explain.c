@@ -83,6 +83,11 @@ static const char *describe_declared(const struct lahar_test *test,
     }
 }
 
+static bool is_exact_key(const struct lahar_query_node *node)
+{
+    return (node->op == LAHAR_TEST_MATCH || node->op == LAHAR_TEST_EQUAL) && !node->is_pattern;
+}
+
 /* How the test is answered; streams that declare its field may differ, the first decides. */
 static const char *describe(const struct lahar_query *query, const struct lahar_test *test)
 {
@@ -102,6 +107,8 @@ static const char *describe(const struct lahar_query *query, const struct lahar_
         return "header (stream)";
     case LAHAR_TARGET_ATTRIBUTE:
         return describe_key(test->node);
+    case LAHAR_TARGET_CHANGED:
+        return is_exact_key(test->node) ? "index (attribute), then verify" : "scan";
     case LAHAR_TARGET_FIELD:
         break;
     }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "engine/event/flowfile.h"
 #include "engine/event/row.h"
 #include "io/base/error.h"
 
@@ -250,12 +251,16 @@ static bool match_bytes(struct lahar_matcher *matcher, const struct lahar_test *
     return test->node->op != LAHAR_TEST_RANGE && match_whole(matcher, test, bytes.data, bytes.size);
 }
 
-static bool match_map(struct lahar_matcher *matcher, const struct lahar_test *test,
-                      const lahar_value *value, const lahar_bytes *key)
+/* key NULL: any. updated: value holds previous attributes, of which only those still in effect
+ * count. */
+static bool match_pairs(struct lahar_matcher *matcher, const struct lahar_test *test,
+                        const lahar_value *value, const lahar_bytes *key, bool is_previous,
+                        const lahar_value *updated)
 {
     for (size_t i = 0; i < value->as.map.count; i++) {
         const lahar_pair *pair = &value->as.map.items[i];
-        if (pair->is_null || (key != NULL && !equals(*key, pair->key.data, pair->key.size))) {
+        if (pair->is_null || (key != NULL && !equals(*key, pair->key.data, pair->key.size)) ||
+            (is_previous && !lahar_previous_is_effective(value, i, updated))) {
             continue;
         }
         const bool is_match =
@@ -267,6 +272,12 @@ static bool match_map(struct lahar_matcher *matcher, const struct lahar_test *te
         }
     }
     return false;
+}
+
+static bool match_map(struct lahar_matcher *matcher, const struct lahar_test *test,
+                      const lahar_value *value, const lahar_bytes *key)
+{
+    return match_pairs(matcher, test, value, key, false, NULL);
 }
 
 /* Whether any element of the value satisfies the test. */
@@ -321,6 +332,21 @@ bool lahar_is_searched_anywhere(const char *name, size_t size)
     return size == 0 || name[0] != '_' || (size == sizeof raw - 1 && memcmp(name, raw, size) == 0);
 }
 
+static const lahar_value *find_map(const lahar_event *event, uint32_t field)
+{
+    const lahar_value *map = lahar_event_find(event, field);
+    return map != NULL && !map->is_null && map->type == LAHAR_MAP ? map : NULL;
+}
+
+/* Attributes that an event has from before. */
+static bool match_inherited(struct lahar_matcher *matcher, const struct lahar_test *test,
+                            const lahar_event *event, const lahar_bytes *key)
+{
+    const lahar_value *previous = find_map(event, LAHAR_FIELD_PREVIOUS);
+    return previous != NULL && match_pairs(matcher, test, previous, key, true,
+                                           find_map(event, LAHAR_FIELD_ATTRIBUTES));
+}
+
 static bool match_anywhere(struct lahar_matcher *matcher, const struct lahar_test *test,
                            const lahar_event *event)
 {
@@ -350,15 +376,17 @@ static bool match_anywhere(struct lahar_matcher *matcher, const struct lahar_tes
             return true;
         }
     }
-    return false;
+    return match_inherited(matcher, test, event, NULL);
 }
 
 static bool match_key(struct lahar_matcher *matcher, const struct lahar_test *test,
                       const lahar_event *event, uint32_t map_field, const lahar_bytes *key)
 {
-    const lahar_value *map = lahar_event_find(event, map_field);
-    return map != NULL && !map->is_null && map->type == LAHAR_MAP &&
-           match_map(matcher, test, map, key);
+    const lahar_value *map = find_map(event, map_field);
+    if (map != NULL && match_map(matcher, test, map, key)) {
+        return true;
+    }
+    return map_field == LAHAR_FIELD_ATTRIBUTES && match_inherited(matcher, test, event, key);
 }
 
 static bool match_relative(struct lahar_matcher *matcher, const struct lahar_test *test,
@@ -369,14 +397,27 @@ static bool match_relative(struct lahar_matcher *matcher, const struct lahar_tes
            match_value(matcher, test, list);
 }
 
+/* An event names the FlowFile as parent, as child, or as that of the system it came from. */
+static bool match_relatives(struct lahar_matcher *matcher, const struct lahar_test *test,
+                            const lahar_event *event)
+{
+    if (match_relative(matcher, test, event, test->parents_field) ||
+        match_relative(matcher, test, event, test->children_field)) {
+        return true;
+    }
+    const lahar_value *source = lahar_event_find(event, test->source_system_field);
+    lahar_uuid uuid;
+    return source != NULL && !source->is_null && source->type == LAHAR_KEYWORD &&
+           lahar_source_system_uuid(source->as.bytes, &uuid) && match_uuid(matcher, test, &uuid);
+}
+
 static bool match_field(struct lahar_matcher *matcher, const struct lahar_test *test,
                         const lahar_event *event)
 {
     const lahar_value *value = test->has_field ? lahar_event_find(event, test->field) : NULL;
     bool is_match = value != NULL && !value->is_null && match_value(matcher, test, value);
     if (!is_match && test->has_relatives) {
-        is_match = match_relative(matcher, test, event, test->parents_field) ||
-                   match_relative(matcher, test, event, test->children_field);
+        is_match = match_relatives(matcher, test, event);
     }
     if (!is_match && test->has_map) {
         is_match = match_key(matcher, test, event, test->map_field, &test->map_key);
@@ -388,6 +429,25 @@ static bool match_field(struct lahar_matcher *matcher, const struct lahar_test *
     const bool is_declared =
         test->has_field && stream != NULL && lahar_stream_find_field(stream, test->field) != NULL;
     return !is_declared && match_key(matcher, test, event, LAHAR_FIELD_ATTRIBUTES, &test->key);
+}
+
+/* Keys are compared as they are: "Path" and "path" are two attributes. */
+static bool match_changed(const struct lahar_test *test, const lahar_event *event)
+{
+    const struct lahar_query_node *node = test->node;
+    const lahar_value *updated = find_map(event, LAHAR_FIELD_ATTRIBUTES);
+    const lahar_value *previous = find_map(event, LAHAR_FIELD_PREVIOUS);
+    for (size_t i = 0; updated != NULL && i < updated->as.map.count; i++) {
+        const lahar_bytes key = updated->as.map.items[i].key;
+        const bool is_named =
+            node->op == LAHAR_TEST_PRESENT ||
+            (node->is_pattern ? lahar_glob(node->value.data, node->value.size, key.data, key.size)
+                              : equals(node->value, key.data, key.size));
+        if (is_named && lahar_updated_differs(updated, i, previous)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* The test, NOT_EQUAL read as EQUAL. */
@@ -411,6 +471,8 @@ static bool match_target(struct lahar_matcher *matcher, const struct lahar_test 
     }
     case LAHAR_TARGET_ATTRIBUTE:
         return match_key(matcher, test, event, test->field, &test->key);
+    case LAHAR_TARGET_CHANGED:
+        return match_changed(test, event);
     case LAHAR_TARGET_FIELD:
         return match_field(matcher, test, event);
     }
@@ -429,19 +491,26 @@ static bool match_test(struct lahar_matcher *matcher, const struct lahar_test *t
     return is_present(matcher, test, event) && !match_target(matcher, test, event);
 }
 
-static bool key_is_present(const lahar_event *event, uint32_t map_field, const lahar_bytes *key)
+static bool key_is_in(const lahar_value *map, const lahar_bytes *key)
 {
-    const lahar_value *map = lahar_event_find(event, map_field);
-    if (map == NULL || map->is_null || map->type != LAHAR_MAP) {
-        return false;
-    }
-    for (size_t i = 0; i < map->as.map.count; i++) {
+    for (size_t i = 0; map != NULL && i < map->as.map.count; i++) {
         const lahar_pair *pair = &map->as.map.items[i];
         if (!pair->is_null && equals(*key, pair->key.data, pair->key.size)) {
             return true;
         }
     }
     return false;
+}
+
+static bool key_is_present(const lahar_event *event, uint32_t map_field, const lahar_bytes *key)
+{
+    const lahar_value *map = find_map(event, map_field);
+    if (key_is_in(map, key)) {
+        return true;
+    }
+    return map_field == LAHAR_FIELD_ATTRIBUTES &&
+           key_is_in(find_map(event, LAHAR_FIELD_PREVIOUS), key) &&
+           !lahar_map_has_key(map, *key, 0);
 }
 
 static bool is_present(const struct lahar_matcher *matcher, const struct lahar_test *test,

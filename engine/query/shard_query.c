@@ -17,8 +17,9 @@ static bool keys_are_mixed(const struct lahar_stream *stream)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < stream->field_count; i++) {
-        count +=
-            stream->fields[i].type == LAHAR_MAP && stream->fields[i].field != LAHAR_FIELD_PREVIOUS;
+        const struct lahar_stream_field *field = &stream->fields[i];
+        count += field->type == LAHAR_MAP && field->is_indexed &&
+                 field->field != LAHAR_FIELD_PREVIOUS;
     }
     return count > 1;
 }
@@ -117,6 +118,27 @@ static lahar_status or_key(shard_query *query, uint32_t map_field, lahar_bytes k
     return lahar_bounds_or(bounds, &found, error);
 }
 
+/* Uuids in identifiers of source systems are indexed beside the identifiers. */
+static lahar_status or_source_system(shard_query *query, const struct lahar_test *test,
+                                     enum lahar_test_op op, struct lahar_bounds *bounds,
+                                     lahar_error *error)
+{
+    const struct lahar_stream_field *declared =
+        lahar_stream_find_field(query->stream, test->source_system_field);
+    struct lahar_bounds found = {.shape = LAHAR_BOUNDS_NONE};
+    uint32_t field = 0;
+    if (declared == NULL) {
+        return LAHAR_OK;
+    }
+    if (!declared->is_indexed) {
+        lahar_bounds_set(&found, LAHAR_BOUNDS_UNKNOWN);
+    } else if (lahar_shard_find_field(query->shard, "source_system", 13, LAHAR_CLASS_UUID,
+                                      &field)) {
+        LAHAR_TRY(lahar_shard_uuid_bounds(query, field, test, op, &found, error));
+    }
+    return lahar_bounds_or(bounds, &found, error);
+}
+
 static lahar_status field_bounds(shard_query *query, const struct lahar_test *test,
                                  enum lahar_test_op op, struct lahar_bounds *bounds,
                                  lahar_error *error)
@@ -131,10 +153,34 @@ static lahar_status field_bounds(shard_query *query, const struct lahar_test *te
     if (test->has_relatives) {
         LAHAR_TRY(or_declared(query, test->parents_field, test, op, bounds, error));
         LAHAR_TRY(or_declared(query, test->children_field, test, op, bounds, error));
+        LAHAR_TRY(or_source_system(query, test, op, bounds, error));
     }
     if (test->has_map) {
         LAHAR_TRY(or_key(query, test->map_field, test->map_key, test, op, bounds, error));
     }
+    return LAHAR_OK;
+}
+
+/* An attribute that differs is one that the event has, or one that it has removed. */
+static lahar_status changed_bounds(shard_query *query, const struct lahar_test *test,
+                                   enum lahar_test_op op, struct lahar_bounds *bounds,
+                                   lahar_error *error)
+{
+    const struct lahar_query_node *node = test->node;
+    struct lahar_bounds removed = {.shape = LAHAR_BOUNDS_NONE};
+    uint32_t field = 0;
+    if (node->is_pattern || (op != LAHAR_TEST_MATCH && op != LAHAR_TEST_EQUAL)) {
+        lahar_bounds_set(bounds, LAHAR_BOUNDS_UNKNOWN);
+        return LAHAR_OK;
+    }
+    LAHAR_TRY(key_bounds(query, LAHAR_FIELD_ATTRIBUTES, node->value, test, LAHAR_TEST_PRESENT,
+                         bounds, error));
+    if (lahar_shard_find_field(query->shard, "_removed", 8, LAHAR_CLASS_KEYWORD, &field)) {
+        LAHAR_TRY(
+            lahar_shard_keyword_bounds(query, field, test, LAHAR_TEST_EQUAL, &removed, error));
+    }
+    LAHAR_TRY(lahar_bounds_or(bounds, &removed, error));
+    lahar_bounds_loosen(bounds);
     return LAHAR_OK;
 }
 
@@ -298,6 +344,8 @@ static lahar_status target_bounds(shard_query *query, const struct lahar_test *t
         return LAHAR_OK;
     case LAHAR_TARGET_ATTRIBUTE:
         return key_bounds(query, test->field, test->key, test, op, bounds, error);
+    case LAHAR_TARGET_CHANGED:
+        return changed_bounds(query, test, op, bounds, error);
     case LAHAR_TARGET_FIELD:
         return field_bounds(query, test, op, bounds, error);
     }

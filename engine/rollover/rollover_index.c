@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "engine/event/flowfile.h"
+#include "engine/event/row.h"
 #include "io/base/error.h"
 
 enum {
@@ -26,12 +28,22 @@ struct feed_field {
     struct attribute_hint *hints; /* of a map; HINT_COUNT of them, a key size of 0 is unused */
 };
 
+/* What is indexed of a provenance stream besides its fields. */
+struct provenance_feed {
+    bool is_used;
+    uint32_t source_system;      /* field of the event */
+    struct feed_field removed;   /* keys of attributes that were removed */
+    struct feed_field source;    /* uuids in identifiers of source systems */
+    struct feed_field inherited; /* previous attributes still in effect, as attributes */
+};
+
 struct lahar_index_feed {
     const struct lahar_schema_catalog *catalog;
     const struct lahar_stream *stream;
     struct lahar_shard_builder *builder;
     struct feed_field *fields; /* as many as the stream has, in their order */
-    struct lahar_buffer name;  /* scratch for "attr.<key>" */
+    struct provenance_feed provenance;
+    struct lahar_buffer name; /* scratch for "attr.<key>" */
     const lahar_allocator *allocator;
 };
 
@@ -51,6 +63,9 @@ lahar_status lahar_index_feed_create(const struct lahar_schema_catalog *catalog,
     feed->catalog = catalog;
     feed->stream = found;
     feed->allocator = allocator;
+    feed->provenance.is_used = found->schema == LAHAR_SCHEMA_PROVENANCE &&
+                               lahar_schema_find_field(catalog, "source_system", 13,
+                                                       &feed->provenance.source_system);
     lahar_buffer_init(&feed->name, allocator);
     feed->fields = lahar_allocate_zeroed(allocator, found->field_count, sizeof *feed->fields);
     lahar_status status = LAHAR_OK;
@@ -77,6 +92,7 @@ void lahar_index_feed_destroy(struct lahar_index_feed *feed)
         lahar_release(feed->allocator, feed->fields[i].hints);
     }
     lahar_release(feed->allocator, feed->fields);
+    lahar_release(feed->allocator, feed->provenance.inherited.hints);
     if (feed->builder != NULL) {
         lahar_shard_builder_destroy(feed->builder);
     }
@@ -137,10 +153,14 @@ static lahar_status attribute_field(struct lahar_index_feed *feed, const char *p
                                      LAHAR_CLASS_KEYWORD, field_out, error);
 }
 
-static lahar_status add_map(struct lahar_index_feed *feed, struct feed_field *place,
-                            const lahar_value *value, lahar_error *error)
+/* is_inherited: previous attributes as far as they are still in effect, under the names of
+ * attributes; updated may be NULL. */
+static lahar_status add_pairs(struct lahar_index_feed *feed, struct feed_field *place,
+                              const lahar_value *value, bool is_inherited,
+                              const lahar_value *updated, lahar_error *error)
 {
-    const char *prefix = value->field == LAHAR_FIELD_PREVIOUS ? "prev." : "attr.";
+    const char *prefix =
+        value->field == LAHAR_FIELD_PREVIOUS && !is_inherited ? "prev." : "attr.";
     if (place->hints == NULL) {
         place->hints = lahar_allocate_zeroed(feed->allocator, HINT_COUNT, sizeof *place->hints);
         if (place->hints == NULL) {
@@ -149,7 +169,8 @@ static lahar_status add_map(struct lahar_index_feed *feed, struct feed_field *pl
     }
     for (size_t i = 0; i < value->as.map.count; i++) {
         const lahar_pair *pair = &value->as.map.items[i];
-        if (pair->is_null) {
+        if (pair->is_null ||
+            (is_inherited && !lahar_previous_is_effective(value, i, updated))) {
             continue;
         }
         struct attribute_hint *hint = &place->hints[i % HINT_COUNT];
@@ -166,6 +187,69 @@ static lahar_status add_map(struct lahar_index_feed *feed, struct feed_field *pl
         }
         LAHAR_TRY(lahar_shard_builder_keyword(feed->builder, field, pair->value.data,
                                               pair->value.size, error));
+    }
+    return LAHAR_OK;
+}
+
+static lahar_status add_map(struct lahar_index_feed *feed, struct feed_field *place,
+                            const lahar_value *value, lahar_error *error)
+{
+    return add_pairs(feed, place, value, false, NULL, error);
+}
+
+/* The field of that name and class, looked up once. */
+static lahar_status find_place(struct lahar_index_feed *feed, struct feed_field *place,
+                               const char *name, enum lahar_field_class field_class,
+                               lahar_error *error)
+{
+    if (!place->is_known) {
+        LAHAR_TRY(lahar_shard_builder_field(feed->builder, name, strlen(name), field_class,
+                                            &place->field, error));
+        place->is_known = true;
+    }
+    return LAHAR_OK;
+}
+
+static lahar_status add_removed(struct lahar_index_feed *feed, const lahar_value *updated,
+                                lahar_error *error)
+{
+    struct feed_field *place = &feed->provenance.removed;
+    for (size_t i = 0; i < updated->as.map.count; i++) {
+        const lahar_pair *pair = &updated->as.map.items[i];
+        if (pair->is_null) {
+            LAHAR_TRY(find_place(feed, place, "_removed", LAHAR_CLASS_KEYWORD, error));
+            LAHAR_TRY(lahar_shard_builder_keyword(feed->builder, place->field, pair->key.data,
+                                                  pair->key.size, error));
+        }
+    }
+    return LAHAR_OK;
+}
+
+static const lahar_value *find_value(const lahar_event *event, uint32_t field, lahar_type type)
+{
+    const lahar_value *value = lahar_event_find(event, field);
+    return value != NULL && !value->is_null && value->type == type ? value : NULL;
+}
+
+static lahar_status add_provenance(struct lahar_index_feed *feed, const lahar_event *event,
+                                   lahar_error *error)
+{
+    struct provenance_feed *provenance = &feed->provenance;
+    const lahar_value *updated = find_value(event, LAHAR_FIELD_ATTRIBUTES, LAHAR_MAP);
+    const lahar_value *previous = find_value(event, LAHAR_FIELD_PREVIOUS, LAHAR_MAP);
+    const lahar_value *source = find_value(event, provenance->source_system, LAHAR_KEYWORD);
+    lahar_uuid uuid;
+    if (updated != NULL) {
+        LAHAR_TRY(add_removed(feed, updated, error));
+    }
+    if (previous != NULL) {
+        LAHAR_TRY(add_pairs(feed, &provenance->inherited, previous, true, updated, error));
+    }
+    if (source != NULL && lahar_source_system_uuid(source->as.bytes, &uuid)) {
+        LAHAR_TRY(
+            find_place(feed, &provenance->source, "source_system", LAHAR_CLASS_UUID, error));
+        LAHAR_TRY(
+            lahar_shard_builder_uuid(feed->builder, provenance->source.field, &uuid, error));
     }
     return LAHAR_OK;
 }
@@ -234,7 +318,7 @@ lahar_status lahar_index_feed_add(struct lahar_index_feed *feed, const lahar_eve
         }
         LAHAR_TRY(add_value(feed, &feed->fields[ordinal], value, error));
     }
-    return LAHAR_OK;
+    return feed->provenance.is_used ? add_provenance(feed, event, error) : LAHAR_OK;
 }
 
 lahar_status lahar_index_feed_finish(struct lahar_index_feed *feed, struct lahar_buffer *out,

@@ -214,8 +214,8 @@ Test(match, looks_up_attributes)
     expect(&event, "\"my key\"~\"text\"", true);
     expect(&event, "text", true);
     expect(&event, "prev.filename:old.txt", true);
-    expect(&event, "filename:old.txt", false);
-    expect(&event, "old", false);
+    expect(&event, "filename:old.txt", true);
+    expect(&event, "old", true);
     expect(&event, "absent=1 OR status=200", true);
     expect(&event, "absent!=1", false);
     expect(&event, "attributes:200", true);
