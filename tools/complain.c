@@ -33,6 +33,7 @@ enum exit_status exit_status_of(lahar_status status)
     case LAHAR_NOT_FOUND:
     case LAHAR_EXISTS:
     case LAHAR_TOO_BIG:
+    case LAHAR_DENIED:
         return EXIT_STATUS_NOTHING;
     case LAHAR_INVALID:
         return EXIT_STATUS_USAGE;

@@ -56,8 +56,8 @@ static const struct lahar_builtin_field provenance_fields[] = {
     VISIBLE("alternate_id", LAHAR_KEYWORD),
     VISIBLE("relationship", LAHAR_KEYWORD),
     VISIBLE("source_queue", LAHAR_KEYWORD),
-    VISIBLE("entry_time", LAHAR_TIME),   /* when the FlowFile entered the flow */
-    VISIBLE("entity_id", LAHAR_KEYWORD), /* uuid as written, where it is written otherwise */
+    VISIBLE("entry_time", LAHAR_TIME),         /* when the FlowFile entered the flow */
+    VISIBLE("entity_id", LAHAR_KEYWORD),       /* uuid as written, where it is written otherwise */
     VISIBLE("parent_ids", LAHAR_LIST_KEYWORD), /* the same of parents and children, all of them */
     VISIBLE("child_ids", LAHAR_LIST_KEYWORD),
     CLAIM("claim"),

@@ -15,7 +15,7 @@ enum lahar_target {
     LAHAR_TARGET_TIME,
     LAHAR_TARGET_ARRIVAL,
     LAHAR_TARGET_STREAM,
-    LAHAR_TARGET_FIELD,    /* the declared field, else the attribute of that name */
+    LAHAR_TARGET_FIELD,     /* the declared field, else the attribute of that name */
     LAHAR_TARGET_ATTRIBUTE, /* key of the map in field: attr.X, prev.X */
     LAHAR_TARGET_CHANGED    /* keys of attributes that differ from the previous ones */
 };

@@ -343,8 +343,8 @@ static bool match_inherited(struct lahar_matcher *matcher, const struct lahar_te
                             const lahar_event *event, const lahar_bytes *key)
 {
     const lahar_value *previous = find_map(event, LAHAR_FIELD_PREVIOUS);
-    return previous != NULL && match_pairs(matcher, test, previous, key, true,
-                                           find_map(event, LAHAR_FIELD_ATTRIBUTES));
+    return previous != NULL &&
+           match_pairs(matcher, test, previous, key, true, find_map(event, LAHAR_FIELD_ATTRIBUTES));
 }
 
 static bool match_anywhere(struct lahar_matcher *matcher, const struct lahar_test *test,

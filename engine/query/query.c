@@ -370,6 +370,8 @@ static lahar_status start(struct lahar_query *query, const char *expression, siz
     query->context.prune = (struct lahar_query_prune){{INT64_MIN, INT64_MAX}, 0, query->end_id};
     prune_by(&query->context.prune, query->context.filter);
     query->context.snapshot = query->snapshot;
+    query->context.authorize = query->options.authorize;
+    query->context.authorize_context = query->options.authorize_context;
     return build_units(query, error);
 }
 

@@ -18,8 +18,8 @@ static bool keys_are_mixed(const struct lahar_stream *stream)
     uint32_t count = 0;
     for (uint32_t i = 0; i < stream->field_count; i++) {
         const struct lahar_stream_field *field = &stream->fields[i];
-        count += field->type == LAHAR_MAP && field->is_indexed &&
-                 field->field != LAHAR_FIELD_PREVIOUS;
+        count +=
+            field->type == LAHAR_MAP && field->is_indexed && field->field != LAHAR_FIELD_PREVIOUS;
     }
     return count > 1;
 }

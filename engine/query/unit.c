@@ -139,6 +139,19 @@ static void clip(struct lahar_unit *unit, const struct lahar_unit_context *conte
     }
 }
 
+/* What the host may hide is looked at event by event, whatever the shard knows. */
+static lahar_status distrust_all(struct lahar_unit *unit, const struct lahar_unit_context *context,
+                                 lahar_error *error)
+{
+    if (!unit->has_unverified) {
+        LAHAR_TRY(fill(&unit->unverified, unit->event_count, context->allocator, error));
+        unit->has_unverified = true;
+    }
+    lahar_docset_fill(&unit->unverified);
+    lahar_docset_and(&unit->unverified, &unit->may);
+    return LAHAR_OK;
+}
+
 lahar_status lahar_unit_open(struct lahar_unit *unit, struct lahar_unit_context *context,
                              lahar_error *error)
 {
@@ -156,6 +169,9 @@ lahar_status lahar_unit_open(struct lahar_unit *unit, struct lahar_unit_context 
         return status;
     }
     unit->is_open = true;
+    if (context->authorize != NULL) {
+        LAHAR_TRY(distrust_all(unit, context, error));
+    }
     clip(unit, context);
     return LAHAR_OK;
 }
@@ -333,6 +349,8 @@ lahar_status lahar_unit_verify(struct lahar_unit *unit, struct lahar_unit_contex
         }
         if (event.id >= context->prune.first_id && event.id < context->prune.end_id) {
             LAHAR_TRY(lahar_match(context->matcher, context->filter, &event, matches_out, error));
+            *matches_out = *matches_out && (context->authorize == NULL ||
+                                            context->authorize(context->authorize_context, &event));
         }
     }
     remove_document(&unit->unverified, document);

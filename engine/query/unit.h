@@ -8,6 +8,7 @@
 
 #include "engine/query/shard_query.h"
 #include "engine/store/snapshot.h"
+#include "lahar/read.h"
 
 /* What the conditions that every result must meet say about whole units. */
 struct lahar_query_prune {
@@ -24,6 +25,8 @@ struct lahar_unit_context {
     const struct lahar_query_node *filter; /* bound */
     struct lahar_query_prune prune;
     struct lahar_matcher *matcher;
+    lahar_authorize authorize; /* NULL: everything may be seen */
+    void *authorize_context;
     struct lahar_arena arena; /* the event that is being verified */
     uint64_t scanned_events;
     uint64_t scanned_bytes;

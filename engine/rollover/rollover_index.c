@@ -63,9 +63,9 @@ lahar_status lahar_index_feed_create(const struct lahar_schema_catalog *catalog,
     feed->catalog = catalog;
     feed->stream = found;
     feed->allocator = allocator;
-    feed->provenance.is_used = found->schema == LAHAR_SCHEMA_PROVENANCE &&
-                               lahar_schema_find_field(catalog, "source_system", 13,
-                                                       &feed->provenance.source_system);
+    feed->provenance.is_used =
+        found->schema == LAHAR_SCHEMA_PROVENANCE &&
+        lahar_schema_find_field(catalog, "source_system", 13, &feed->provenance.source_system);
     lahar_buffer_init(&feed->name, allocator);
     feed->fields = lahar_allocate_zeroed(allocator, found->field_count, sizeof *feed->fields);
     lahar_status status = LAHAR_OK;
@@ -159,8 +159,7 @@ static lahar_status add_pairs(struct lahar_index_feed *feed, struct feed_field *
                               const lahar_value *value, bool is_inherited,
                               const lahar_value *updated, lahar_error *error)
 {
-    const char *prefix =
-        value->field == LAHAR_FIELD_PREVIOUS && !is_inherited ? "prev." : "attr.";
+    const char *prefix = value->field == LAHAR_FIELD_PREVIOUS && !is_inherited ? "prev." : "attr.";
     if (place->hints == NULL) {
         place->hints = lahar_allocate_zeroed(feed->allocator, HINT_COUNT, sizeof *place->hints);
         if (place->hints == NULL) {
@@ -169,8 +168,7 @@ static lahar_status add_pairs(struct lahar_index_feed *feed, struct feed_field *
     }
     for (size_t i = 0; i < value->as.map.count; i++) {
         const lahar_pair *pair = &value->as.map.items[i];
-        if (pair->is_null ||
-            (is_inherited && !lahar_previous_is_effective(value, i, updated))) {
+        if (pair->is_null || (is_inherited && !lahar_previous_is_effective(value, i, updated))) {
             continue;
         }
         struct attribute_hint *hint = &place->hints[i % HINT_COUNT];
@@ -246,10 +244,8 @@ static lahar_status add_provenance(struct lahar_index_feed *feed, const lahar_ev
         LAHAR_TRY(add_pairs(feed, &provenance->inherited, previous, true, updated, error));
     }
     if (source != NULL && lahar_source_system_uuid(source->as.bytes, &uuid)) {
-        LAHAR_TRY(
-            find_place(feed, &provenance->source, "source_system", LAHAR_CLASS_UUID, error));
-        LAHAR_TRY(
-            lahar_shard_builder_uuid(feed->builder, provenance->source.field, &uuid, error));
+        LAHAR_TRY(find_place(feed, &provenance->source, "source_system", LAHAR_CLASS_UUID, error));
+        LAHAR_TRY(lahar_shard_builder_uuid(feed->builder, provenance->source.field, &uuid, error));
     }
     return LAHAR_OK;
 }

@@ -12,6 +12,8 @@ struct lahar_cursor {
     lahar_event event;
     struct lahar_scan *scan;     /* this one */
     struct lahar_lookup *lookup; /* or this one */
+    lahar_authorize authorize;   /* NULL: everything may be seen */
+    void *authorize_context;
 };
 
 /* --- resident batches ------------------------------------------------------------------ */
@@ -165,19 +167,31 @@ lahar_status lahar_scan(lahar_store *store, const lahar_scan_options *options,
         lahar_cursor_close(cursor);
         return status;
     }
+    cursor->authorize = options->authorize;
+    cursor->authorize_context = options->authorize_context;
     *cursor_out = cursor;
     return LAHAR_OK;
+}
+
+/* The next event that may be seen. */
+static lahar_status next_visible(lahar_cursor *cursor, lahar_error *error)
+{
+    lahar_status status = LAHAR_OK;
+    do {
+        lahar_arena_reset(&cursor->arena);
+        status = cursor->scan != NULL
+                     ? lahar_scan_next(cursor->scan, &cursor->arena, &cursor->event, error)
+                     : lahar_lookup_next(cursor->lookup, &cursor->arena, &cursor->event, error);
+    } while (status == LAHAR_OK && cursor->authorize != NULL &&
+             !cursor->authorize(cursor->authorize_context, &cursor->event));
+    return status;
 }
 
 lahar_status lahar_cursor_next(lahar_cursor *cursor, const lahar_event **event_out,
                                lahar_error *error)
 {
     *event_out = NULL;
-    lahar_arena_reset(&cursor->arena);
-    const lahar_status status =
-        cursor->scan != NULL
-            ? lahar_scan_next(cursor->scan, &cursor->arena, &cursor->event, error)
-            : lahar_lookup_next(cursor->lookup, &cursor->arena, &cursor->event, error);
+    const lahar_status status = next_visible(cursor, error);
     if (status == LAHAR_OK) {
         *event_out = &cursor->event;
     } else if (status == LAHAR_CORRUPT) {

@@ -29,6 +29,7 @@ static const char *const status_names[] = {
     [LAHAR_NOT_A_STORE] = "not a store",
     [LAHAR_CLOSED] = "closed",
     [LAHAR_INTERNAL] = "internal",
+    [LAHAR_DENIED] = "denied",
 };
 
 const char *lahar_status_name(lahar_status status)

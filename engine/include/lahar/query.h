@@ -39,6 +39,8 @@ typedef struct lahar_query_options {
     uint64_t deadline_ns; /* LAHAR_WAIT_FOREVER: none */
     uint32_t threads;     /* 0: one a core */
     const char *resume; /* a string of lahar_query_resume_token to go on from, or NULL; borrowed */
+    lahar_authorize authorize; /* NULL: everything may be seen */
+    void *authorize_context;
 } lahar_query_options;
 
 LAHAR_API void lahar_query_options_init(lahar_query_options *options);

@@ -21,6 +21,11 @@ LAHAR_API LAHAR_NODISCARD lahar_status lahar_get(lahar_store *store, const uint6
                                                  size_t id_count, lahar_cursor **cursor_out,
                                                  lahar_error *error);
 
+/* Whether the caller's user may see an event; what it hides is left out of results and counts
+ * as if it were not there. Called from the thread that reads, or one that works for it; must not
+ * call back into the store. */
+typedef bool (*lahar_authorize)(void *context, const lahar_event *event);
+
 /* In place of a stream: all of them. */
 #define LAHAR_ANY_STREAM UINT32_MAX
 
@@ -30,6 +35,8 @@ typedef struct lahar_scan_options {
     uint64_t to_id;   /* exclusive; 0: up to the snapshot */
     uint32_t stream;  /* LAHAR_ANY_STREAM: all; set by lahar_scan_options_init */
     bool newest_first;
+    lahar_authorize authorize; /* NULL: everything may be seen */
+    void *authorize_context;
 } lahar_scan_options;
 
 LAHAR_API void lahar_scan_options_init(lahar_scan_options *options);

@@ -42,7 +42,8 @@ typedef enum lahar_status {
     LAHAR_READ_ONLY = 15,   /* a writing call on a store opened for reading */
     LAHAR_NOT_A_STORE = 16, /* the directory exists and holds something else */
     LAHAR_CLOSED = 17,      /* the store is closing */
-    LAHAR_INTERNAL = 18     /* a broken invariant inside the library; please report it */
+    LAHAR_INTERNAL = 18,    /* a broken invariant inside the library; please report it */
+    LAHAR_DENIED = 19       /* the host's authorization hides the event */
 } lahar_status;
 
 enum {

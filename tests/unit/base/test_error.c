@@ -79,7 +79,7 @@ Test(error, names_every_status)
     cr_assert_str_eq(lahar_status_name(LAHAR_OK), "ok");
     cr_assert_str_eq(lahar_status_name(LAHAR_NO_SPACE), "no space");
     cr_assert_str_eq(lahar_status_name(LAHAR_NOT_A_STORE), "not a store");
-    for (int status = LAHAR_OK; status <= LAHAR_INTERNAL; status++) {
+    for (int status = LAHAR_OK; status <= LAHAR_DENIED; status++) {
         cr_assert_str_neq(lahar_status_name((lahar_status)status), "unknown");
     }
     cr_assert_str_eq(lahar_status_name((lahar_status)99), "unknown");
