@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""check_decoder.py WRITE_SHARD: random shards, decoded by decode_shard.py, against what went in.
+"""check_decoder.py WRITE_SHARD DOCUMENT: random shards, decoded by decode_shard.py, against what went in,
+and the worked example of the document.
 
 That the decoder, written from docs/format/shard.md alone, agrees shows that the document says enough.
 """
 import collections
+import re
 import subprocess
 import sys
 import tempfile
@@ -32,9 +34,44 @@ def expected(facts):
     return sorted(lines)
 
 
+# Times are ns with the top bit flipped: 2^63 + 1,000,000,000 and 2^63 + 1,002,000,000.
+EXAMPLE = """id 0 7
+id 1 8
+number size 0 300
+present message 2 0 1
+present size 4 0
+present type 1 0 1
+present uuid 3 0 1
+term message 2 31326162 0 0
+term message 2 31326163 0 1
+term message 2 73656e74 0 0 1
+term type 1 53454e44 0 0
+term type 1 64726f70 0 1
+term uuid 3 101112131415161718191a1b1c1d1e1f 0 0 1
+time 0 9223372037854775808
+time 1 9223372037856775808
+"""
+
+
+def example_bytes(document):
+    """The hexadecimal dump under "## Example"."""
+    text = open(document, encoding="utf-8").read().split("## Example")[1]
+    rows = re.findall(r"^([0-9a-f]{3})  ((?:[0-9a-f]{2} )*[0-9a-f]{2})(?:   .*)?$", text, re.M)
+    data = b""
+    for offset, row in rows:
+        assert int(offset, 16) == len(data), offset
+        data += bytes.fromhex(row)
+    return data
+
+
 def main():
-    passed = failed = 0
     with tempfile.TemporaryDirectory() as scratch:
+        path = f"{scratch}/example.shard"
+        with open(path, "wb") as file:
+            file.write(example_bytes(sys.argv[2]))
+        decoded = subprocess.run([sys.executable, decode_shard.__file__, path],
+                                 stdout=subprocess.PIPE, text=True, check=False)
+        passed, failed = (1, 0) if decoded.stdout == EXAMPLE else (0, 1)
         for seed, count in enumerate((1, 2, 127, 128, 129, 300, 1023, 4097, 1025, 600), start=1):
             path = f"{scratch}/{count}.shard"
             run = subprocess.run([sys.argv[1], str(seed), str(count), path], check=True,
