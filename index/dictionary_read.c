@@ -162,10 +162,12 @@ static bool read_exact(struct lahar_reader *reader, struct lahar_dictionary_entr
         if (bits == NULL) {
             return false;
         }
-        for (size_t i = 0; i < entry->folded_size; i++) {
-            const uint8_t folded = entry->folded[i];
-            const bool is_upper = (bits[i / 8] >> (i % 8) & 1) != 0;
-            entry->exact_bytes[i] = (uint8_t)(is_upper ? folded & ~0x20 : folded);
+        memcpy(entry->exact_bytes, entry->folded, entry->folded_size);
+        for (size_t i = 0; i < entry->folded_size; i += 8) {
+            /* Bits beyond the end touch bytes of the array that are not part of the form. */
+            for (unsigned byte = bits[i / 8]; byte != 0; byte &= byte - 1) {
+                entry->exact_bytes[i + (size_t)__builtin_ctz(byte)] &= 0xdf;
+            }
         }
         entry->exact = entry->exact_bytes;
     } else if ((entry->flags & LAHAR_TERM_EXACT_FULL) != 0) {
