@@ -22,9 +22,9 @@ foreach(target lahar_static lahar_shared)
                  BASE_DIRS ${PROJECT_SOURCE_DIR}/engine/include FILES ${lahar_headers})
 endforeach()
 # A package that ships no CMake file must not be needed by ours: plain library names.
-target_link_libraries(lahar_static INTERFACE uring deflate utf8proc xxhash pthread)
+target_link_libraries(lahar_static INTERFACE uring deflate pcre2-8 utf8proc xxhash pthread)
 target_link_libraries(lahar_shared PRIVATE PkgConfig::liburing PkgConfig::libdeflate
-                      PkgConfig::utf8proc PkgConfig::xxhash Threads::Threads)
+                      PkgConfig::pcre2 PkgConfig::utf8proc PkgConfig::xxhash Threads::Threads)
 # The soname changes when the ABI breaks and at no other time; each release that adds symbols
 # adds a node to the version script.
 set_target_properties(lahar_shared PROPERTIES EXPORT_NAME lahar VERSION ${PROJECT_VERSION}

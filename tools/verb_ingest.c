@@ -22,10 +22,18 @@ static const char USAGE[] =
     "       COMMAND | lahar ingest STORE [OPTION]... -\n\n"
     "Appends the records of the files, one event each, in order.\n\n"
     "  --stream NAME      the stream, created when there is none; default log\n"
-    "  --format NAME      LineAsString, JSONEachRow, CSVWithNames or TSVWithNames;\n"
-    "                     default by the file's name: .json .jsonl .ndjson, .csv,\n"
-    "                     .tsv, and LineAsString for all others\n"
+    "  --format NAME      LineAsString, JSONEachRow, CSVWithNames, TSVWithNames or\n"
+    "                     Regexp; default by the file's name: .json .jsonl .ndjson,\n"
+    "                     .csv, .tsv, and LineAsString for all others\n"
+    "  --regexp PATTERN   of Regexp, which it implies: named groups (?<name>...) of\n"
+    "                     each line become fields\n"
+    "  --skip-unmatched   lines that do not match PATTERN are no errors\n"
     "  --time-field NAME  the field that holds the event's time; dots for nesting\n"
+    "  --time-format F    how it is written: any (default), rfc3339, clf, syslog,\n"
+    "                     epoch_s, epoch_ms, epoch_us, epoch_ns, or directives as\n"
+    "                     %d/%b/%Y:%H:%M:%S %z\n"
+    "  --tz ZONE          of times that name none: UTC (default) or as +02:00\n"
+    "  --year N           of times that name none; default the last not in the future\n"
     "  --keep-raw         keep each record's bytes, for byte-exact export\n"
     "  --durability MODE  none, interval or commit; default as the store\n"
     "  --no-create        create neither the store nor the stream\n"
@@ -37,7 +45,12 @@ static const char USAGE[] =
 enum {
     OPTION_STREAM = OPTION_FIRST,
     OPTION_FORMAT,
+    OPTION_REGEXP,
+    OPTION_SKIP_UNMATCHED,
     OPTION_TIME_FIELD,
+    OPTION_TIME_FORMAT,
+    OPTION_TZ,
+    OPTION_YEAR,
     OPTION_KEEP_RAW,
     OPTION_DURABILITY,
     OPTION_NO_CREATE,
@@ -48,7 +61,12 @@ static const struct option_spec OPTIONS[] = {
     {"help", 'h', false},
     {"stream", OPTION_STREAM, true},
     {"format", OPTION_FORMAT, true},
+    {"regexp", OPTION_REGEXP, true},
+    {"skip-unmatched", OPTION_SKIP_UNMATCHED, false},
     {"time-field", OPTION_TIME_FIELD, true},
+    {"time-format", OPTION_TIME_FORMAT, true},
+    {"tz", OPTION_TZ, true},
+    {"year", OPTION_YEAR, true},
     {"keep-raw", OPTION_KEEP_RAW, false},
     {"durability", OPTION_DURABILITY, true},
     {"no-create", OPTION_NO_CREATE, false},
@@ -283,6 +301,20 @@ static enum exit_status take_files(struct ingest_run *run, char *const *files, s
     return status == EXIT_STATUS_DONE && run->total.error_count > 0 ? EXIT_STATUS_NOTHING : status;
 }
 
+static bool parse_year(const char *text, uint32_t *year_out)
+{
+    uint64_t year = 0;
+    if (!parse_number("--year", text, &year)) {
+        return false;
+    }
+    if (year == 0 || year > 9999) {
+        complain("--year takes a year from 1 to 9999, not \"%s\"", text);
+        return false;
+    }
+    *year_out = (uint32_t)year;
+    return true;
+}
+
 static bool take_option(struct ingest_run *run, int option, const char *value)
 {
     lahar_error error = {.status = LAHAR_OK};
@@ -297,9 +329,27 @@ static bool take_option(struct ingest_run *run, int option, const char *value)
             return false;
         }
         return true;
+    case OPTION_REGEXP:
+        run->options.regexp = value;
+        if (run->format_name == NULL) {
+            run->format_name = "Regexp";
+            run->options.format = LAHAR_FORMAT_REGEXP;
+        }
+        return true;
+    case OPTION_SKIP_UNMATCHED:
+        run->options.skip_unmatched = true;
+        return true;
     case OPTION_TIME_FIELD:
         run->options.time_field = value;
         return true;
+    case OPTION_TIME_FORMAT:
+        run->options.time_format = value;
+        return true;
+    case OPTION_TZ:
+        run->options.time_zone = value;
+        return true;
+    case OPTION_YEAR:
+        return parse_year(value, &run->options.year);
     case OPTION_KEEP_RAW:
         run->options.keep_raw = true;
         return true;

@@ -191,12 +191,8 @@ static lahar_status put_scalar(struct lahar_document *document,
             return LAHAR_NO_MEMORY;
         }
     }
-    if (entry != NULL && entry->is_time && !place->is_element &&
-        record->time_ns == LAHAR_TIME_OF_ARRIVAL) {
-        int64_t time_ns;
-        if (lahar_time_parse(text, &time_ns)) {
-            record->time_ns = time_ns;
-        }
+    if (entry != NULL && entry->is_time && !place->is_element) {
+        lahar_record_take_time(record, text);
     }
     if (fills_field(document, place)) {
         return put_declared(document, token, entry, text, is_lossy);

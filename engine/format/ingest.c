@@ -89,7 +89,7 @@ static lahar_status emit(void *context, const lahar_event *event, uint64_t offse
 }
 
 static lahar_status create_reader(lahar_ingest *ingest, const struct lahar_schema_catalog *catalog,
-                                  lahar_error *error)
+                                  int64_t now_ns, lahar_error *error)
 {
     const lahar_ingest_options *options = &ingest->options;
     const struct lahar_text_reader_options reader_options = {
@@ -99,6 +99,12 @@ static lahar_status create_reader(lahar_ingest *ingest, const struct lahar_schem
         .format = options->format,
         .filename = options->filename,
         .time_field = options->time_field,
+        .time_format = options->time_format,
+        .time_zone = options->time_zone,
+        .year = options->year,
+        .regexp = options->regexp,
+        .skip_unmatched = options->skip_unmatched,
+        .reference_ns = now_ns,
         .keep_raw = options->keep_raw,
         .errors_as_events = options->errors_as_events,
         .allow_ragged = options->allow_ragged,
@@ -131,8 +137,8 @@ static void take_options(lahar_ingest_options *own, const lahar_ingest_options *
 
 lahar_status lahar_ingest_create(const lahar_allocator *allocator,
                                  const struct lahar_schema_catalog *catalog, lahar_batch *batch,
-                                 const lahar_ingest_options *options, lahar_ingest **ingest_out,
-                                 lahar_error *error)
+                                 const lahar_ingest_options *options, int64_t now_ns,
+                                 lahar_ingest **ingest_out, lahar_error *error)
 {
     lahar_ingest *ingest = lahar_allocate_zeroed(allocator, 1, sizeof *ingest);
     if (ingest == NULL) {
@@ -140,7 +146,7 @@ lahar_status lahar_ingest_create(const lahar_allocator *allocator,
     }
     ingest->allocator = allocator;
     take_options(&ingest->options, options);
-    const lahar_status status = create_reader(ingest, catalog, error);
+    const lahar_status status = create_reader(ingest, catalog, now_ns, error);
     if (status != LAHAR_OK) {
         lahar_release(allocator, ingest);
         return status;

@@ -3,15 +3,17 @@
 #include "engine/format/ingest.h"
 #include "engine/store/snapshot.h"
 #include "io/base/error.h"
+#include "io/io.h"
 
 lahar_status lahar_ingest_open(lahar_store *store, const lahar_ingest_options *options,
                                lahar_ingest **ingest_out, lahar_error *error)
 {
     lahar_batch *batch = NULL;
     LAHAR_TRY(lahar_batch_create(store, &batch, error));
+    struct lahar_io *io = lahar_store_io(store);
     const lahar_status status =
         lahar_ingest_create(lahar_store_allocator(store), lahar_store_catalog(store), batch,
-                            options, ingest_out, error);
+                            options, io->ops->realtime_ns(io), ingest_out, error);
     if (status != LAHAR_OK) {
         lahar_batch_destroy(batch);
     }

@@ -161,6 +161,15 @@ enum lahar_record_put lahar_record_put_text(struct lahar_record *record,
     return is_canonical ? LAHAR_PUT_EXACT : LAHAR_PUT_INEXACT;
 }
 
+void lahar_record_take_time(struct lahar_record *record, lahar_bytes text)
+{
+    int64_t time_ns;
+    if (record->time_ns == LAHAR_TIME_OF_ARRIVAL &&
+        lahar_time_pattern_parse(&record->time, text, &time_ns)) {
+        record->time_ns = time_ns;
+    }
+}
+
 bool lahar_record_put_null(struct lahar_record *record, const struct lahar_field_entry *entry)
 {
     lahar_value *value = lahar_record_add(record, entry->field, entry->type);

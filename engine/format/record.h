@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "engine/format/field_map.h"
+#include "engine/format/time_pattern.h"
 #include "io/base/arena.h"
 #include "io/base/buffer.h"
 #include "lahar/event.h"
@@ -34,7 +35,8 @@ struct lahar_record {
     size_t value_capacity;
     struct lahar_record_map *maps; /* owned; [0] is attributes */
     size_t map_count;
-    int64_t time_ns; /* LAHAR_TIME_OF_ARRIVAL unless the record has one */
+    int64_t time_ns;                /* LAHAR_TIME_OF_ARRIVAL unless the record has one */
+    struct lahar_time_pattern time; /* how it is written */
     const lahar_allocator *allocator;
 };
 
@@ -80,6 +82,8 @@ static inline bool lahar_record_add_pair(struct lahar_record *record, size_t map
 enum lahar_record_put lahar_record_put_text(struct lahar_record *record,
                                             const struct lahar_field_entry *entry,
                                             lahar_bytes text);
+/* The text of the time field; the first that is a time counts. */
+void lahar_record_take_time(struct lahar_record *record, lahar_bytes text);
 bool lahar_record_put_null(struct lahar_record *record, const struct lahar_field_entry *entry);
 
 /* Adds the maps and the shape as values and fills the event. False when memory is

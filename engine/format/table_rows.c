@@ -135,11 +135,8 @@ static lahar_status put_cell(struct lahar_text_reader *reader, size_t index,
     struct lahar_record *record = &reader->record;
     const struct lahar_field_entry *entry =
         lahar_field_map_find(&reader->fields, cell->name.data, cell->name.size);
-    if (entry != NULL && entry->is_time && record->time_ns == LAHAR_TIME_OF_ARRIVAL) {
-        int64_t time_ns;
-        if (lahar_time_parse(cell->value, &time_ns)) {
-            record->time_ns = time_ns;
-        }
+    if (entry != NULL && entry->is_time) {
+        lahar_record_take_time(record, cell->value);
     }
     if (entry == NULL || !entry->is_declared || entry->type == LAHAR_MAP ||
         lahar_record_has(record, entry->field)) {

@@ -32,7 +32,7 @@ static lahar_status check_stream(const struct lahar_text_reader_options *options
         return lahar_fail(error, LAHAR_INVALID,
                           "stream \"%s\" has no field \"message\" to take lines", stream->name);
     }
-    if (options->format < LAHAR_FORMAT_LINE || options->format > LAHAR_FORMAT_TSV) {
+    if (options->format < LAHAR_FORMAT_LINE || options->format > LAHAR_FORMAT_REGEXP) {
         return lahar_fail(error, LAHAR_INVALID, "there is no format %d", (int)options->format);
     }
     if (options->record_size_max == 0 || options->record_size_max > RECORD_SIZE_MAX) {
@@ -47,6 +47,30 @@ static lahar_bytes base_name(const char *path)
     const char *slash = path == NULL ? NULL : strrchr(path, '/');
     const char *name = slash == NULL ? path : slash + 1;
     return (lahar_bytes){name, name == NULL ? 0 : strlen(name)};
+}
+
+/* The state of the format's consumer; destroy is right for it also after a failure. */
+static lahar_status init_format(struct lahar_text_reader *reader, lahar_error *error)
+{
+    const lahar_allocator *allocator = reader->options.allocator;
+    const bool is_tsv = reader->options.format == LAHAR_FORMAT_TSV;
+    switch (reader->options.format) {
+    case LAHAR_FORMAT_LINE:
+        return LAHAR_OK;
+    case LAHAR_FORMAT_REGEXP:
+        return reader->fields.stream == NULL ? LAHAR_OK : lahar_regexp_rows_init(reader, error);
+    case LAHAR_FORMAT_JSON:
+        lahar_json_parser_init(&reader->of.json.parser, allocator);
+        reader->document = lahar_allocate(allocator, sizeof *reader->document);
+        return reader->document == NULL ? lahar_text_reader_no_memory(error) : LAHAR_OK;
+    case LAHAR_FORMAT_CSV:
+    case LAHAR_FORMAT_TSV:
+        lahar_table_parser_init(&reader->of.table.parser, allocator, is_tsv);
+        lahar_table_parser_init(&reader->of.table.header_parser, allocator, is_tsv);
+        lahar_buffer_init(&reader->of.table.header, allocator);
+        break;
+    }
+    return LAHAR_OK;
 }
 
 lahar_status lahar_text_reader_create(const struct lahar_text_reader_options *options,
@@ -64,19 +88,16 @@ lahar_status lahar_text_reader_create(const struct lahar_text_reader_options *op
     lahar_record_init(&reader->record, options->allocator);
     lahar_buffer_init(&reader->carry, options->allocator);
     lahar_buffer_init(&reader->framing, options->allocator);
-    const bool is_tsv = options->format == LAHAR_FORMAT_TSV;
     lahar_status status = lahar_field_map_build(
         &reader->fields, options->allocator, options->catalog, stream, options->time_field, error);
-    if (options->format == LAHAR_FORMAT_JSON) {
-        lahar_json_parser_init(&reader->of.json.parser, options->allocator);
-        reader->document = lahar_allocate(options->allocator, sizeof *reader->document);
-        if (reader->document == NULL && status == LAHAR_OK) {
-            status = lahar_text_reader_no_memory(error);
-        }
-    } else if (options->format != LAHAR_FORMAT_LINE) {
-        lahar_table_parser_init(&reader->of.table.parser, options->allocator, is_tsv);
-        lahar_table_parser_init(&reader->of.table.header_parser, options->allocator, is_tsv);
-        lahar_buffer_init(&reader->of.table.header, options->allocator);
+    if (status == LAHAR_OK) {
+        status =
+            lahar_time_pattern_init(&reader->record.time, options->time_format, options->time_zone,
+                                    options->year, options->reference_ns, error);
+    }
+    const lahar_status initialised = init_format(reader, error);
+    if (status == LAHAR_OK) {
+        status = initialised;
     }
     if (status != LAHAR_OK) {
         lahar_text_reader_destroy(reader);
@@ -91,13 +112,23 @@ void lahar_text_reader_destroy(struct lahar_text_reader *reader)
     if (reader == NULL) {
         return;
     }
-    if (reader->options.format == LAHAR_FORMAT_JSON) {
+    switch (reader->options.format) {
+    case LAHAR_FORMAT_LINE:
+        break;
+    case LAHAR_FORMAT_REGEXP:
+        lahar_regex_destroy(reader->of.regexp.regex);
+        lahar_regex_scratch_deinit(&reader->of.regexp.scratch);
+        break;
+    case LAHAR_FORMAT_JSON:
         lahar_json_parser_deinit(&reader->of.json.parser);
         lahar_release(reader->options.allocator, reader->document);
-    } else if (reader->options.format != LAHAR_FORMAT_LINE) {
+        break;
+    case LAHAR_FORMAT_CSV:
+    case LAHAR_FORMAT_TSV:
         lahar_table_parser_deinit(&reader->of.table.parser);
         lahar_table_parser_deinit(&reader->of.table.header_parser);
         lahar_buffer_deinit(&reader->of.table.header);
+        break;
     }
     lahar_field_map_deinit(&reader->fields);
     lahar_record_deinit(&reader->record);
@@ -165,11 +196,20 @@ static lahar_status consume(struct lahar_text_reader *reader, const uint8_t *dat
     switch (reader->options.format) {
     case LAHAR_FORMAT_LINE:
         return lahar_lines_consume(reader, data, size, is_last, consumed_out, error);
+    case LAHAR_FORMAT_REGEXP:
+        return lahar_regexp_rows_consume(reader, data, size, is_last, consumed_out, error);
     case LAHAR_FORMAT_JSON:
         return lahar_json_rows_consume(reader, data, size, is_last, consumed_out, error);
     default:
         return lahar_table_rows_consume(reader, data, size, is_last, consumed_out, error);
     }
+}
+
+/* A byte order mark is then part of the first line. */
+static bool is_of_lines(const struct lahar_text_reader *reader)
+{
+    return reader->options.format == LAHAR_FORMAT_LINE ||
+           reader->options.format == LAHAR_FORMAT_REGEXP;
 }
 
 static void drop_carried(struct lahar_buffer *carry, size_t count)
@@ -205,7 +245,7 @@ static lahar_status start(struct lahar_text_reader *reader, bool is_last, lahar_
         reader->has_bom = true;
         drop_carried(&reader->carry, 3);
         /* The mark is part of the first line, but stands before any other record. */
-        reader->offset += reader->options.format == LAHAR_FORMAT_LINE ? 0 : 3;
+        reader->offset += is_of_lines(reader) ? 0 : 3;
     }
     return LAHAR_OK;
 }
@@ -290,7 +330,7 @@ lahar_status lahar_text_reader_finish(struct lahar_text_reader *reader, lahar_er
     }
     LAHAR_TRY(consume_carried(reader, true, error));
     /* A mark that no line has followed. */
-    reader->offset += reader->options.format == LAHAR_FORMAT_LINE && reader->has_bom ? 3 : 0;
+    reader->offset += is_of_lines(reader) && reader->has_bom ? 3 : 0;
     return LAHAR_OK;
 }
 

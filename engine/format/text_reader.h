@@ -27,8 +27,14 @@ struct lahar_text_reader_options {
     const struct lahar_schema_catalog *catalog;
     uint32_t stream;
     lahar_format format;
-    const char *filename;   /* its base name goes into _filename; may be NULL */
-    const char *time_field; /* may be NULL; both must outlive the reader */
+    const char *filename;    /* its base name goes into _filename; may be NULL */
+    const char *time_field;  /* may be NULL; all of these must outlive the reader */
+    const char *time_format; /* these four as in lahar_ingest_options */
+    const char *time_zone;
+    uint32_t year;
+    const char *regexp;
+    bool skip_unmatched;  /* Regexp: lines that do not match are passed over in silence */
+    int64_t reference_ns; /* now, to guess the year of times without one; 0: they are no times */
     bool keep_raw;
     bool errors_as_events;  /* a record that cannot be parsed becomes an event with _raw_record
                                and _error */

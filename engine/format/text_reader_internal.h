@@ -11,6 +11,7 @@
 #include "engine/format/record.h"
 #include "engine/format/table.h"
 #include "engine/format/text_reader.h"
+#include "engine/regex/regex.h"
 
 /* Where a reader of records stands. Offsets count from the first byte that is not
  * consumed. */
@@ -50,6 +51,13 @@ struct lahar_table_rows {
     bool has_header;
 };
 
+struct lahar_regexp_rows {
+    struct lahar_line_splitter lines;
+    struct lahar_regex *regex; /* owned */
+    struct lahar_regex_scratch scratch;
+    bool keeps_line; /* the message is a group's, so the line goes to _raw_record */
+};
+
 struct lahar_text_reader {
     struct lahar_text_reader_options options;
     struct lahar_field_map fields;
@@ -67,6 +75,7 @@ struct lahar_text_reader {
         struct lahar_line_splitter lines;
         struct lahar_json_rows json;
         struct lahar_table_rows table;
+        struct lahar_regexp_rows regexp;
     } of;
     struct lahar_document *document; /* JSON; owned */
 };
@@ -75,12 +84,32 @@ struct lahar_text_reader {
  * more behind them. With is_last everything is consumed. */
 lahar_status lahar_lines_consume(struct lahar_text_reader *reader, const uint8_t *data, size_t size,
                                  bool is_last, size_t *consumed_out, lahar_error *error);
+lahar_status lahar_regexp_rows_consume(struct lahar_text_reader *reader, const uint8_t *data,
+                                       size_t size, bool is_last, size_t *consumed_out,
+                                       lahar_error *error);
 lahar_status lahar_json_rows_consume(struct lahar_text_reader *reader, const uint8_t *data,
                                      size_t size, bool is_last, size_t *consumed_out,
                                      lahar_error *error);
 lahar_status lahar_table_rows_consume(struct lahar_text_reader *reader, const uint8_t *data,
                                       size_t size, bool is_last, size_t *consumed_out,
                                       lahar_error *error);
+
+/* What the formats of lines do alike. */
+
+/* Framing of a line that begins where the reader stands. */
+struct lahar_framing lahar_line_framing(const struct lahar_text_reader *reader,
+                                        const struct lahar_line *line);
+/* Hands each line to deliver. */
+typedef lahar_status (*lahar_line_deliver)(struct lahar_text_reader *reader,
+                                           const struct lahar_line *line, lahar_error *error);
+lahar_status lahar_lines_each(struct lahar_text_reader *reader,
+                              struct lahar_line_splitter *splitter, lahar_line_deliver deliver,
+                              const uint8_t *data, size_t size, bool is_last, size_t *consumed_out,
+                              lahar_error *error);
+
+/* Compiles the expression of a reader of Regexp. LAHAR_INVALID: it is none, or has no group with
+ * a name. */
+lahar_status lahar_regexp_rows_init(struct lahar_text_reader *reader, lahar_error *error);
 
 /* Moves offset and line over bytes that are done with. */
 void lahar_text_reader_advance(struct lahar_text_reader *reader, const uint8_t *data, size_t size);

@@ -16,11 +16,17 @@ enum {
  * epoch numbers whose unit follows from their size. Text without a zone is UTC. Times that int64
  * nanoseconds cannot hold become the nearest that they can. False: not a time. */
 bool lahar_time_parse(lahar_bytes text, int64_t *time_ns_out);
+/* The same; text without a zone is in one offset_seconds east of UTC. */
+bool lahar_time_parse_zoned(lahar_bytes text, int64_t offset_seconds, int64_t *time_ns_out);
+/* RFC 3339 and its variations alone. */
+bool lahar_time_parse_rfc3339(lahar_bytes text, int64_t offset_seconds, int64_t *time_ns_out);
 
 /* An epoch number: below 10^11 seconds, below 10^14 milliseconds, below 10^17
  * microseconds, else nanoseconds; a fraction and an exponent are allowed, digits
  * below a nanosecond are cut off. */
 bool lahar_time_parse_epoch(lahar_bytes text, int64_t *time_ns_out);
+/* An epoch number in units of 10^scale nanoseconds. */
+bool lahar_time_parse_epoch_in(lahar_bytes text, unsigned scale, int64_t *time_ns_out);
 
 /* YYYY-MM-DDThh:mm:ss[.f]Z with fraction_digits digits (0 .. 9), not terminated.
  * Returns the bytes written. What the digits do not hold is cut off. */

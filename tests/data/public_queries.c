@@ -17,12 +17,13 @@
 #include <unistd.h>
 
 #include "lahar/lahar.h"
+#include "public_data.h"
 #include "scratch.h"
 
 enum {
     FILES_MAX = 512,
-    PATH_SIZE = 512,
-    EXPRESSION_SIZE = 4096
+    PATH_SIZE = PUBLIC_PATH_SIZE,
+    EXPRESSION_SIZE = PUBLIC_EXPRESSION_SIZE
 };
 
 struct input {
@@ -35,41 +36,6 @@ struct inputs {
     struct input items[FILES_MAX];
     size_t count;
 };
-
-static unsigned passed;
-static unsigned failed;
-
-static bool expect(bool condition, const char *what, const char *detail)
-{
-    passed += condition ? 1 : 0;
-    failed += condition ? 0 : 1;
-    if (!condition) {
-        printf("FAIL %s: %s\n", what, detail);
-    }
-    return condition;
-}
-
-static char *read_file(const char *path, size_t *size_out)
-{
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) {
-        return NULL;
-    }
-    (void)fseek(file, 0, SEEK_END);
-    const long size = ftell(file);
-    (void)fseek(file, 0, SEEK_SET);
-    char *data = malloc((size_t)size + 1);
-    if (data != NULL && fread(data, 1, (size_t)size, file) != (size_t)size) {
-        free(data);
-        data = NULL;
-    }
-    (void)fclose(file);
-    if (data != NULL) {
-        data[size] = '\0';
-        *size_out = (size_t)size;
-    }
-    return data;
-}
 
 static void collect(const char *root, const char *relative, struct inputs *inputs)
 {
@@ -125,7 +91,7 @@ static bool ingest_one(lahar_store *store, const char *root, struct input *input
     options.format = LAHAR_FORMAT_LINE;
     options.filename = input->path;
     (void)snprintf(path, sizeof path, "%s/%s", root, input->path);
-    char *data = read_file(path, &size);
+    char *data = public_read(path, &size);
     if (data == NULL) {
         return false;
     }
@@ -167,7 +133,7 @@ static bool same_bytes(lahar_store *store, const char *root, const struct input 
     lahar_export *export_ = NULL;
     lahar_scan_options_init(&options);
     (void)snprintf(path, sizeof path, "%s/%s", root, input->path);
-    char *data = read_file(path, &size);
+    char *data = public_read(path, &size);
     bool ok = data != NULL &&
               lahar_stream_find(store, input->stream, &options.stream, NULL) == LAHAR_OK &&
               lahar_scan(store, &options, &cursor, NULL) == LAHAR_OK &&
@@ -189,89 +155,6 @@ static bool same_bytes(lahar_store *store, const char *root, const struct input 
     return ok && at == size;
 }
 
-static void put(char *out, const char *text)
-{
-    const size_t used = strlen(out);
-    (void)snprintf(out + used, EXPRESSION_SIZE - used, "%s", text);
-}
-
-/* A quoted string of the query language. */
-static void put_quoted(char *out, const char *text)
-{
-    put(out, "\"");
-    for (const char *c = text; *c != '\0'; c++) {
-        const char escaped[3] = {'\\', *c, '\0'};
-        put(out, *c == '"' || *c == '\\' ? escaped : escaped + 1);
-    }
-    put(out, "\"");
-}
-
-/* Turns a query of the table into an expression; false for kinds that need fields. */
-static bool translate(struct json_object *query, char *out)
-{
-    const char *op = json_object_get_string(json_object_object_get(query, "op"));
-    struct json_object *text = json_object_object_get(query, "t");
-    struct json_object *arguments = json_object_object_get(query, "a");
-    if (strcmp(op, "word") == 0 || strcmp(op, "substr") == 0 || strcmp(op, "substr_ci") == 0) {
-        put(out, strcmp(op, "word") == 0     ? "message:"
-                 : strcmp(op, "substr") == 0 ? "message~="
-                                             : "message~");
-        put_quoted(out, json_object_get_string(text));
-        return true;
-    }
-    if (strcmp(op, "not") == 0) {
-        put(out, "NOT (");
-        const bool ok = translate(arguments, out);
-        put(out, ")");
-        return ok;
-    }
-    if (strcmp(op, "and") == 0 || strcmp(op, "or") == 0) {
-        for (size_t i = 0; i < json_object_array_length(arguments); i++) {
-            put(out, i == 0 ? "(" : strcmp(op, "and") == 0 ? ") AND (" : ") OR (");
-            if (!translate(json_object_array_get_idx(arguments, i), out)) {
-                return false;
-            }
-        }
-        put(out, ")");
-        return true;
-    }
-    return false;
-}
-
-static bool count_hits(lahar_store *store, const char *stream, const char *expression,
-                       uint64_t *total_out, lahar_error *error)
-{
-    lahar_query_options options;
-    lahar_query *query = NULL;
-    lahar_query_result result = {.struct_size = sizeof result};
-    uint64_t streamed = 0;
-    lahar_query_options_init(&options);
-    if (lahar_stream_find(store, stream, &options.stream, error) != LAHAR_OK) {
-        return false;
-    }
-    options.limit = 0;
-    bool ok = lahar_query_open(store, expression, strlen(expression), &options, &query, error) ==
-              LAHAR_OK;
-    while (ok) {
-        const lahar_event *event = NULL;
-        const lahar_status status = lahar_query_next(query, &event, error);
-        if (status == LAHAR_NOT_FOUND) {
-            break;
-        }
-        ok = status == LAHAR_OK;
-        streamed += ok ? 1 : 0;
-    }
-    ok = ok && lahar_query_result_get(query, &result, error) == LAHAR_OK;
-    lahar_query_close(query);
-    *total_out = result.total;
-    if (ok && (result.total != streamed || result.relation != LAHAR_RELATION_EXACT)) {
-        (void)snprintf(error->message, sizeof error->message, "total %llu but %llu events",
-                       (unsigned long long)result.total, (unsigned long long)streamed);
-        return false;
-    }
-    return ok;
-}
-
 static const struct input *find_input(const struct inputs *inputs, const char *path)
 {
     for (size_t i = 0; i < inputs->count; i++) {
@@ -286,11 +169,12 @@ static const struct input *find_input(const struct inputs *inputs, const char *p
 static unsigned ask_all(lahar_store *store, const char *root, const struct inputs *inputs,
                         const char *state)
 {
+    const struct public_names names = {.line = "message"};
     char path[PATH_SIZE * 2];
     size_t size = 0;
     unsigned asked = 0;
     (void)snprintf(path, sizeof path, "%s/queries.tsv", root);
-    char *table = read_file(path, &size);
+    char *table = public_read(path, &size);
     char *rest = table;
     for (char *line; table != NULL && (line = strsep(&rest, "\n")) != NULL;) {
         char *columns[5] = {NULL};
@@ -303,16 +187,16 @@ static unsigned ask_all(lahar_store *store, const char *root, const struct input
         char expression[EXPRESSION_SIZE] = "";
         struct json_object *query = json_tokener_parse(columns[3]);
         const struct input *input = find_input(inputs, columns[0]);
-        if (query != NULL && input != NULL && translate(query, expression)) {
+        if (query != NULL && input != NULL && public_translate(query, &names, expression)) {
             char what[PATH_SIZE * 2];
             char detail[EXPRESSION_SIZE * 2];
             lahar_error error = {0};
             uint64_t total = 0;
-            const bool ok = count_hits(store, input->stream, expression, &total, &error);
+            const bool ok = public_count(store, input->stream, expression, &total, &error);
             (void)snprintf(what, sizeof what, "%s: %s %s", state, columns[0], columns[1]);
             (void)snprintf(detail, sizeof detail, "%s gives %llu, expected %s %s", expression,
                            (unsigned long long)total, columns[4], error.message);
-            (void)expect(ok && total == strtoull(columns[4], NULL, 10), what, detail);
+            (void)public_expect(ok && total == strtoull(columns[4], NULL, 10), what, detail);
             asked++;
         }
         json_object_put(query);
@@ -330,11 +214,11 @@ static void check_state(lahar_store *store, const char *root, const struct input
     }
     char detail[64];
     (void)snprintf(detail, sizeof detail, "%u of %zu files", exact, inputs->count);
-    (void)expect(exact == inputs->count, state, detail);
+    (void)public_expect(exact == inputs->count, state, detail);
     const unsigned asked = ask_all(store, root, inputs, state);
     printf("%s: %u queries, %u files byte-exact\n", state, asked, exact);
     (void)snprintf(detail, sizeof detail, "%u queries were asked", asked);
-    (void)expect(asked == 192, state, detail);
+    (void)public_expect(asked == 192, state, detail);
 }
 
 static lahar_store *open_store(const char *path, const char *state)
@@ -342,14 +226,14 @@ static lahar_store *open_store(const char *path, const char *state)
     lahar_store *store = NULL;
     lahar_error error = {0};
     const bool ok = lahar_store_open(path, NULL, UINT64_C(10000000000), &store, &error) == LAHAR_OK;
-    return expect(ok, state, error.message) ? store : NULL;
+    return public_expect(ok, state, error.message) ? store : NULL;
 }
 
 static void close_store(lahar_store *store)
 {
     lahar_error error = {0};
-    (void)expect(lahar_store_close(store, LAHAR_WAIT_FOREVER, &error) == LAHAR_OK, "close",
-                 error.message);
+    (void)public_expect(lahar_store_close(store, LAHAR_WAIT_FOREVER, &error) == LAHAR_OK, "close",
+                        error.message);
 }
 
 /* Ingests everything, makes it durable, and is killed. */
@@ -372,10 +256,10 @@ static void run_states(const char *root, struct inputs *inputs)
     scratch_create(path);
     (void)snprintf(store_path, sizeof store_path, "%s/first", path);
     lahar_store *store = open_store(store_path, "open");
-    if (store != NULL && expect(ingest_all(store, root, inputs), "ingest", "see above")) {
+    if (store != NULL && public_expect(ingest_all(store, root, inputs), "ingest", "see above")) {
         check_state(store, root, inputs, "open group");
-        (void)expect(lahar_rollover(store, LAHAR_WAIT_FOREVER, &error) == LAHAR_OK, "rollover",
-                     error.message);
+        (void)public_expect(lahar_rollover(store, LAHAR_WAIT_FOREVER, &error) == LAHAR_OK,
+                            "rollover", error.message);
         check_state(store, root, inputs, "after rollover");
     }
     close_store(store);
@@ -392,13 +276,14 @@ static void run_states(const char *root, struct inputs *inputs)
     }
     int status = 0;
     (void)waitpid(pid, &status, 0);
-    (void)expect(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "kill", "the child failed");
+    (void)public_expect(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "kill",
+                        "the child failed");
     store = open_store(store_path, "open after kill -9");
     if (store != NULL) {
         check_state(store, root, inputs, "after kill -9");
     }
     close_store(store);
-    if (failed == 0) {
+    if (public_failed == 0) {
         scratch_remove(path);
     } else {
         printf("stores kept in %s\n", path);
@@ -408,8 +293,7 @@ static void run_states(const char *root, struct inputs *inputs)
 int main(void)
 {
     static struct inputs inputs;
-    const char *from_environment = getenv("LAHAR_TEST_DATA");
-    const char *root = from_environment == NULL ? LAHAR_TEST_DATA : from_environment;
+    const char *root = public_root();
     collect(root, "logs", &inputs);
     collect(root, "nifi", &inputs);
     collect(root, "lineage", &inputs);
@@ -418,6 +302,6 @@ int main(void)
         return 77;
     }
     run_states(root, &inputs);
-    printf("%u passed, %u failed, 0 skipped\n", passed, failed);
-    return failed == 0 ? 0 : 1;
+    printf("%u passed, %u failed, 0 skipped\n", public_passed, public_failed);
+    return public_failed == 0 ? 0 : 1;
 }

@@ -12,10 +12,11 @@ extern "C" {
 #endif
 
 typedef enum lahar_format {
-    LAHAR_FORMAT_LINE = 1, /* LineAsString: the line into message */
-    LAHAR_FORMAT_JSON = 2, /* JSONEachRow */
-    LAHAR_FORMAT_CSV = 3,  /* CSVWithNames */
-    LAHAR_FORMAT_TSV = 4   /* TSVWithNames */
+    LAHAR_FORMAT_LINE = 1,  /* LineAsString: the line into message */
+    LAHAR_FORMAT_JSON = 2,  /* JSONEachRow */
+    LAHAR_FORMAT_CSV = 3,   /* CSVWithNames */
+    LAHAR_FORMAT_TSV = 4,   /* TSVWithNames */
+    LAHAR_FORMAT_REGEXP = 5 /* named groups of an expression fill fields */
 } lahar_format;
 
 /* By the format's name as ClickHouse spells it ("JSONEachRow"), case
@@ -40,6 +41,13 @@ typedef struct lahar_ingest_options {
     void *on_error_context;
     bool errors_as_events; /* such a record becomes an event with _raw_record and _error */
     bool allow_ragged;     /* CSV and TSV: rows may be shorter or longer than the header */
+    /* How time_field is written: any (or NULL), rfc3339, clf, syslog, epoch_s, epoch_ms, epoch_us,
+     * epoch_ns, or directives of strptime; docs/formats.md. Strings are borrowed until close. */
+    const char *time_format;
+    const char *time_zone; /* of times that name none: UTC (or NULL), or an offset as +02:00 */
+    uint32_t year;         /* of times that name none; 0: the last that is not in the future */
+    const char *regexp;    /* Regexp: the expression, of PCRE2 */
+    bool skip_unmatched;   /* Regexp: a line that does not match is no error */
 } lahar_ingest_options;
 
 LAHAR_API void lahar_ingest_options_init(lahar_ingest_options *options);
