@@ -348,3 +348,77 @@ uint64_t lahar_text_reader_error_count(const struct lahar_text_reader *reader)
 {
     return reader->error_count;
 }
+
+/* --- positions ---------------------------------------------------------------------- */
+
+enum {
+    POSITION_IN_ARRAY = 1,
+    POSITION_ALLOWS_COMMA = 2,
+    POSITION_SKIPS = 4 /* in the rest of a line that could not be parsed */
+};
+
+struct lahar_text_position lahar_text_reader_position(const struct lahar_text_reader *reader)
+{
+    struct lahar_text_position position = {.offset = reader->offset, .line = reader->line};
+    bool skips = false;
+    switch (reader->options.format) {
+    case LAHAR_FORMAT_LINE:
+        break;
+    case LAHAR_FORMAT_JSON:
+        position.flags = (uint8_t)((reader->of.json.is_in_array ? POSITION_IN_ARRAY : 0) |
+                                   (reader->of.json.allows_comma ? POSITION_ALLOWS_COMMA : 0));
+        skips = reader->of.json.rows.state == LAHAR_ROWS_SKIP;
+        break;
+    default:
+        skips = reader->of.table.rows.state == LAHAR_ROWS_SKIP;
+        break;
+    }
+    position.flags |= skips ? POSITION_SKIPS : 0;
+    return position;
+}
+
+void lahar_text_reader_seek(struct lahar_text_reader *reader,
+                            const struct lahar_text_position *position)
+{
+    const struct lahar_rows rows = {.state = (position->flags & POSITION_SKIPS) != 0
+                                                 ? LAHAR_ROWS_SKIP
+                                                 : LAHAR_ROWS_BETWEEN};
+    lahar_buffer_clear(&reader->carry);
+    reader->offset = position->offset;
+    reader->line = position->line;
+    reader->is_started = position->offset != 0;
+    reader->has_bom = false;
+    reader->is_refused = false;
+    switch (reader->options.format) {
+    case LAHAR_FORMAT_LINE:
+        reader->of.lines = (struct lahar_line_splitter){0};
+        break;
+    case LAHAR_FORMAT_JSON:
+        reader->of.json.rows = rows;
+        reader->of.json.is_in_array = (position->flags & POSITION_IN_ARRAY) != 0;
+        reader->of.json.allows_comma = (position->flags & POSITION_ALLOWS_COMMA) != 0;
+        lahar_json_parser_reset(&reader->of.json.parser);
+        break;
+    default:
+        reader->of.table.rows = rows;
+        lahar_table_parser_reset(&reader->of.table.parser);
+        if (position->offset == 0) {
+            reader->of.table.has_header = false;
+            lahar_buffer_clear(&reader->of.table.header);
+        }
+        break;
+    }
+}
+
+bool lahar_text_reader_has_header(const struct lahar_text_reader *reader)
+{
+    return (reader->options.format == LAHAR_FORMAT_CSV ||
+            reader->options.format == LAHAR_FORMAT_TSV) &&
+           reader->of.table.has_header;
+}
+
+void lahar_text_reader_rename(struct lahar_text_reader *reader, const char *filename)
+{
+    reader->options.filename = filename;
+    reader->filename = base_name(filename);
+}

@@ -60,6 +60,25 @@ lahar_status lahar_text_reader_write(struct lahar_text_reader *reader, const voi
 /* The end of the file. */
 lahar_status lahar_text_reader_finish(struct lahar_text_reader *reader, lahar_error *error);
 
+/* Where reading stands between two records, so that it can go on there later, in this reader or
+ * in another one. */
+struct lahar_text_position {
+    uint64_t offset; /* as lahar_text_reader_offset */
+    uint64_t line;   /* as lahar_text_reader_line */
+    uint8_t flags;   /* what else the format has to know; 0 at the start of a line */
+};
+
+struct lahar_text_position lahar_text_reader_position(const struct lahar_text_reader *reader);
+/* The next bytes written are those at position. What was carried over is dropped, also what a
+ * failure has left. The header record of a table stays unless the position is the start of the
+ * file. */
+void lahar_text_reader_seek(struct lahar_text_reader *reader,
+                            const struct lahar_text_position *position);
+/* Whether the header record of a table has been read. */
+bool lahar_text_reader_has_header(const struct lahar_text_reader *reader);
+/* Another file's name for _filename; it must outlive its use. */
+void lahar_text_reader_rename(struct lahar_text_reader *reader, const char *filename);
+
 /* Every record that begins before this byte has been delivered or reported. */
 uint64_t lahar_text_reader_offset(const struct lahar_text_reader *reader);
 /* The number, from 1, of the line in which that byte lies. */

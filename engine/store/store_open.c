@@ -142,6 +142,7 @@ static void init_locks(lahar_store *store)
     (void)pthread_mutex_init(&store->manifest_lock, NULL);
     (void)pthread_mutex_init(&store->set_lock, NULL);
     (void)pthread_mutex_init(&store->thread_lock, NULL);
+    (void)pthread_rwlock_init(&store->source_lock, NULL);
     pthread_condattr_t attributes;
     (void)pthread_condattr_init(&attributes);
     (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -193,6 +194,7 @@ static void release_store(lahar_store *store)
         store->io->ops->destroy(store->io);
     }
     (void)pthread_cond_destroy(&store->thread_wake);
+    (void)pthread_rwlock_destroy(&store->source_lock);
     (void)pthread_mutex_destroy(&store->thread_lock);
     (void)pthread_mutex_destroy(&store->set_lock);
     (void)pthread_mutex_destroy(&store->manifest_lock);

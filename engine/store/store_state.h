@@ -62,6 +62,11 @@ struct lahar_store {
     uint64_t ceiling_raised_ns; /* monotonic */
     atomic_uint_least64_t ceiling;
 
+    /* Followers commit under the shared lock, what changes their sources under the exclusive
+     * one, and raises the epoch (engine/follow/source_registry.h). Before every other lock. */
+    pthread_rwlock_t source_lock;
+    atomic_uint_least64_t source_epoch;
+
     atomic_uint_least32_t next_producer;
     atomic_uint_least64_t next_file_number;
     atomic_uint_least64_t corrupt_blocks;
