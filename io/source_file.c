@@ -135,9 +135,9 @@ static int open_by_parts(int directory, const char *path, int flags)
         }
         memcpy(part, path, size);
         part[size] = '\0';
-        const int next = openat(current, part,
-                                is_last ? flags | O_NOFOLLOW
-                                        : O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        const int next =
+            openat(current, part,
+                   is_last ? flags | O_NOFOLLOW : O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         const int failure = errno;
         (void)close(current);
         errno = failure;
@@ -359,7 +359,7 @@ static enum lahar_source_kind kind_of_entry(const struct dirent *entry)
 }
 
 lahar_status lahar_source_list_names(int directory, lahar_source_name_visitor visit, void *context,
-                               lahar_error *error)
+                                     lahar_error *error)
 {
     const int own = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *walk = own < 0 ? NULL : fdopendir(own);
@@ -399,9 +399,8 @@ lahar_status lahar_source_remove(const struct lahar_source_root *root, const cha
     LAHAR_TRY(lahar_source_open(root, parent, &directory, &stat, error));
     const char *name = slash == NULL ? path : slash + 1;
     lahar_status status = describe(directory, name, AT_SYMLINK_NOFOLLOW, &stat, error);
-    if (status == LAHAR_OK &&
-        (stat.device != expected->device || stat.inode != expected->inode ||
-         stat.size != expected->size || stat.kind != LAHAR_SOURCE_REGULAR)) {
+    if (status == LAHAR_OK && (stat.device != expected->device || stat.inode != expected->inode ||
+                               stat.size != expected->size || stat.kind != LAHAR_SOURCE_REGULAR)) {
         status = lahar_fail(error, LAHAR_NOT_FOUND, "%s is another file by now", path);
     }
     if (status == LAHAR_OK && unlinkat(directory, name, 0) != 0) {

@@ -40,7 +40,7 @@ struct lahar_source_stat {
 /* A directory that paths are confined to. */
 struct lahar_source_root {
     int descriptor;
-    bool is_all; /* the root is "/": nothing is outside */
+    bool is_all;                       /* the root is "/": nothing is outside */
     char path[LAHAR_SOURCE_PATH_SIZE]; /* absolute, without a final slash unless it is "/" */
 };
 
@@ -83,10 +83,10 @@ bool lahar_source_current_path(int descriptor, char path_out[LAHAR_SOURCE_PATH_S
 /* Called for each entry but "." and ".."; inode is that of the entry itself. A status
  * other than LAHAR_OK ends the walk. */
 typedef lahar_status (*lahar_source_name_visitor)(void *context, const char *name, uint64_t inode,
-                                             enum lahar_source_kind kind);
+                                                  enum lahar_source_kind kind);
 /* kind: a symbolic link is OTHER. */
 lahar_status lahar_source_list_names(int directory, lahar_source_name_visitor visit, void *context,
-                               lahar_error *error);
+                                     lahar_error *error);
 
 /* Removes the name if it is still that file; LAHAR_NOT_FOUND when it is not. */
 lahar_status lahar_source_remove(const struct lahar_source_root *root, const char *path,

@@ -68,8 +68,8 @@ lahar_status lahar_watch_add(struct lahar_watch *watch, int descriptor, int *dir
 {
     char path[64];
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
-    const int directory = inotify_add_watch(watch->inotify, path,
-                                            NAME_MASK | SELF_MASK | DATA_MASK | IN_ONLYDIR);
+    const int directory =
+        inotify_add_watch(watch->inotify, path, NAME_MASK | SELF_MASK | DATA_MASK | IN_ONLYDIR);
     if (directory < 0) {
         return lahar_fail_errno(error, errno, "watching a directory");
     }

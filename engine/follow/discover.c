@@ -28,8 +28,7 @@ static bool has_same_birth(const struct lahar_followed_file *file,
 static struct lahar_followed_file *find_moved_device(struct lahar_follow_source *source,
                                                      const struct lahar_source_stat *stat)
 {
-    struct lahar_followed_file *file =
-        lahar_file_table_by_number(&source->files, stat->inode);
+    struct lahar_followed_file *file = lahar_file_table_by_number(&source->files, stat->inode);
     if (file == NULL || file->is_busy || file->scan == source->scan || file->descriptor >= 0 ||
         file->cursor.offset == 0 || stat->size < file->cursor.offset ||
         !has_same_birth(file, stat)) {
@@ -149,8 +148,8 @@ static void see_files(struct lahar_follow *follow, struct lahar_follow_source *s
     /* First those whose name is as it was, so that a hard link does not take over. */
     for (size_t i = 0; i < look->file_count; i++) {
         const struct lahar_found_file *found = &look->files[i];
-        struct lahar_followed_file *file = lahar_file_table_by_inode(
-            &source->files, found->stat.device, found->stat.inode);
+        struct lahar_followed_file *file =
+            lahar_file_table_by_inode(&source->files, found->stat.device, found->stat.inode);
         if (file != NULL && has_same_birth(file, &found->stat) &&
             strcmp(file->path, found->path) == 0) {
             see_known(source, file, found, now_ns);
@@ -158,8 +157,8 @@ static void see_files(struct lahar_follow *follow, struct lahar_follow_source *s
     }
     for (size_t i = 0; i < look->file_count; i++) {
         const struct lahar_found_file *found = &look->files[i];
-        struct lahar_followed_file *file = lahar_file_table_by_inode(
-            &source->files, found->stat.device, found->stat.inode);
+        struct lahar_followed_file *file =
+            lahar_file_table_by_inode(&source->files, found->stat.device, found->stat.inode);
         if (file == NULL) {
             file = find_moved_device(source, &found->stat);
         }

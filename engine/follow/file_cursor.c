@@ -56,9 +56,9 @@ void lahar_file_cursor_encode(const struct lahar_file_cursor *cursor, const char
                               struct lahar_buffer *buffer)
 {
     const uint64_t identity[] = {cursor->predecessor, cursor->device, cursor->inode};
-    const uint64_t numbers[] = {cursor->offset,       cursor->line,       cursor->first_offset,
-                                cursor->first_line,   cursor->long_start, cursor->record_count,
-                                cursor->error_count,  cursor->gap_size,   cursor->size_seen};
+    const uint64_t numbers[] = {cursor->offset,      cursor->line,       cursor->first_offset,
+                                cursor->first_line,  cursor->long_start, cursor->record_count,
+                                cursor->error_count, cursor->gap_size,   cursor->size_seen};
     lahar_buffer_put_u8(buffer, FORM_VERSION);
     lahar_buffer_put_varint(buffer, cursor->flags);
     lahar_buffer_put_u8(buffer, cursor->encoding);
@@ -145,9 +145,9 @@ lahar_status lahar_file_cursor_decode(lahar_bytes key, lahar_bytes value,
     if (boot_id != NULL) {
         memcpy(cursor->boot_id, boot_id, sizeof cursor->boot_id);
     }
-    uint64_t *const numbers[] = {&cursor->offset,       &cursor->line,       &cursor->first_offset,
-                                 &cursor->first_line,   &cursor->long_start, &cursor->record_count,
-                                 &cursor->error_count,  &cursor->gap_size,   &cursor->size_seen};
+    uint64_t *const numbers[] = {&cursor->offset,      &cursor->line,       &cursor->first_offset,
+                                 &cursor->first_line,  &cursor->long_start, &cursor->record_count,
+                                 &cursor->error_count, &cursor->gap_size,   &cursor->size_seen};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         *numbers[i] = lahar_read_varint(&reader);
     }

@@ -38,23 +38,23 @@ struct lahar_file_cursor {
     uint64_t predecessor; /* generation that this one follows; 0: none */
     uint64_t device;
     uint64_t inode;
-    int64_t birth_ns;       /* 0: not known */
-    uint8_t boot_id[16];    /* at the last commit */
-    uint64_t offset;        /* bytes: everything before it is consumed */
-    uint64_t line;          /* number, from 1, of the line at offset */
-    uint64_t first_offset;  /* where reading of this content began */
+    int64_t birth_ns;      /* 0: not known */
+    uint8_t boot_id[16];   /* at the last commit */
+    uint64_t offset;       /* bytes: everything before it is consumed */
+    uint64_t line;         /* number, from 1, of the line at offset */
+    uint64_t first_offset; /* where reading of this content began */
     uint64_t first_line;
-    uint64_t long_start;    /* byte; with LONG_LINE */
-    uint64_t record_count;  /* delivered */
-    uint64_t error_count;   /* could not be parsed, or were passed over */
-    uint64_t gap_size;      /* bytes that may have been lost in front of this content */
-    uint64_t size_seen;     /* bytes: the largest size of this content */
-    int64_t mtime_ns;       /* as last seen */
-    int64_t changed_ns;     /* realtime of the last commit */
-    uint32_t flags;         /* enum lahar_cursor_flag */
-    uint8_t encoding;       /* enum lahar_text_encoding */
-    uint8_t text_flags;     /* of the parser's position */
-    int64_t last_error_ns;  /* realtime */
+    uint64_t long_start;   /* byte; with LONG_LINE */
+    uint64_t record_count; /* delivered */
+    uint64_t error_count;  /* could not be parsed, or were passed over */
+    uint64_t gap_size;     /* bytes that may have been lost in front of this content */
+    uint64_t size_seen;    /* bytes: the largest size of this content */
+    int64_t mtime_ns;      /* as last seen */
+    int64_t changed_ns;    /* realtime of the last commit */
+    uint32_t flags;        /* enum lahar_cursor_flag */
+    uint8_t encoding;      /* enum lahar_text_encoding */
+    uint8_t text_flags;    /* of the parser's position */
+    int64_t last_error_ns; /* realtime */
     char last_error[LAHAR_CURSOR_ERROR_SIZE]; /* terminated */
     struct lahar_fingerprint print;
 };

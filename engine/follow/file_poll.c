@@ -159,8 +159,8 @@ static bool is_cut(struct lahar_follow_worker *worker, const struct lahar_follow
            got == size && lahar_fingerprint_point_matches(point, window);
 }
 
-/* The cursor moves back to the end of a file that was cut. A line that was delivered whole and is cut
- * in its middle is not delivered again; what is written behind it is a record of its own. */
+/* The cursor moves back to the end of a file that was cut. A line that was delivered whole and is
+ * cut in its middle is not delivered again; what is written behind it is a record of its own. */
 static bool move_back(struct lahar_file_poll *poll)
 {
     struct lahar_file_cursor *next = &poll->next;
@@ -268,7 +268,8 @@ static bool pass_hole(struct lahar_follow_worker *worker, struct lahar_file_poll
     return true;
 }
 
-/* --- a turn ------------------------------------------------------------------------------------ */
+/* --- a turn ------------------------------------------------------------------------------------
+ */
 
 /* Where a line that is not complete ends now, found without reading its beginning again. False
  * when no line end has come. */
@@ -297,8 +298,8 @@ static bool find_encoding(struct lahar_file_poll *poll, struct lahar_line_feed *
     if (next->encoding != LAHAR_ENCODING_UNKNOWN) {
         return true;
     }
-    next->encoding = (uint8_t)lahar_encoding_detect(feed->data, feed->size, feed->is_last,
-                                                    &mark_size);
+    next->encoding =
+        (uint8_t)lahar_encoding_detect(feed->data, feed->size, feed->is_last, &mark_size);
     next->offset += mark_size;
     feed->data += mark_size;
     feed->size -= mark_size;

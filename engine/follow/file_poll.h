@@ -19,20 +19,19 @@ struct lahar_file_poll {
     enum lahar_poll_result result;
     enum lahar_content_change change;
     struct lahar_source_stat stat;
-    uint64_t partial_end;   /* no line ends between next.offset and here */
-    uint64_t cut_from;      /* cut_to > cut_from: bytes that were seen and are gone, the content
-                               being the same */
+    uint64_t partial_end; /* no line ends between next.offset and here */
+    uint64_t cut_from;    /* cut_to > cut_from: bytes that were seen and are gone, the content
+                             being the same */
     uint64_t cut_to;
-    bool is_final;          /* an incomplete last line is taken too */
-    bool has_changed;       /* next differs from the file's cursor */
+    bool is_final;    /* an incomplete last line is taken too */
+    bool has_changed; /* next differs from the file's cursor */
     lahar_error error;
 };
 
 /* Records go to the worker's sink, which is set up for the block. A failure that is not the
  * file's own (memory, the visitor) is returned; what was taken before it counts. */
-lahar_status lahar_file_poll(struct lahar_follow_worker *worker,
-                             struct lahar_follow_source *source, struct lahar_file_poll *poll,
-                             lahar_error *error);
+lahar_status lahar_file_poll(struct lahar_follow_worker *worker, struct lahar_follow_source *source,
+                             struct lahar_file_poll *poll, lahar_error *error);
 
 /* --- line_feed.c ----------------------------------------------------------------------- */
 

@@ -198,7 +198,8 @@ bool lahar_file_table_rename(struct lahar_file_table *table, struct lahar_follow
 struct lahar_followed_file *lahar_file_table_by_number(const struct lahar_file_table *table,
                                                        uint64_t inode)
 {
-    struct lahar_followed_file *file = table->bucket_count == 0 ? NULL : *inode_bucket(table, inode);
+    struct lahar_followed_file *file =
+        table->bucket_count == 0 ? NULL : *inode_bucket(table, inode);
     while (file != NULL && file->cursor.inode != inode) {
         file = file->next_by_inode;
     }
@@ -208,7 +209,8 @@ struct lahar_followed_file *lahar_file_table_by_number(const struct lahar_file_t
 struct lahar_followed_file *lahar_file_table_by_inode(const struct lahar_file_table *table,
                                                       uint64_t device, uint64_t inode)
 {
-    struct lahar_followed_file *file = table->bucket_count == 0 ? NULL : *inode_bucket(table, inode);
+    struct lahar_followed_file *file =
+        table->bucket_count == 0 ? NULL : *inode_bucket(table, inode);
     while (file != NULL && (file->cursor.inode != inode || file->cursor.device != device)) {
         file = file->next_by_inode;
     }

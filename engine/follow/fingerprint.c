@@ -38,8 +38,8 @@ void lahar_fingerprint_update(struct lahar_fingerprint *print, const uint8_t *da
                     offset < LAHAR_HEAD_SIZE ? (uint32_t)offset : (uint32_t)LAHAR_HEAD_SIZE);
     }
     print->tail_size = (uint32_t)lahar_tail_size(offset);
-    print->tail_hash = XXH3_64bits(data + (offset - data_offset) - print->tail_size,
-                                   print->tail_size);
+    print->tail_hash =
+        XXH3_64bits(data + (offset - data_offset) - print->tail_size, print->tail_size);
     add_point(print, offset, print->tail_hash);
 }
 

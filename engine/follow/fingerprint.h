@@ -25,8 +25,8 @@ struct lahar_ladder_point {
 };
 
 struct lahar_fingerprint {
-    uint32_t head_size;                   /* bytes hashed, at most LAHAR_HEAD_SIZE */
-    uint64_t head_hash;                   /* of all head_size bytes */
+    uint32_t head_size;                     /* bytes hashed, at most LAHAR_HEAD_SIZE */
+    uint64_t head_hash;                     /* of all head_size bytes */
     uint64_t step_hashes[LAHAR_HEAD_STEPS]; /* of the first 16 << i, where head_size has so many */
     uint32_t tail_size;
     uint64_t tail_hash;
@@ -52,8 +52,7 @@ bool lahar_fingerprint_head_matches(const struct lahar_fingerprint *print, const
 /* Against the window of tail_size bytes before the offset. */
 bool lahar_fingerprint_tail_matches(const struct lahar_fingerprint *print, const uint8_t *window);
 /* Whether window, before the ladder point's offset, is as it was. */
-bool lahar_fingerprint_point_matches(const struct lahar_ladder_point *point,
-                                     const uint8_t *window);
+bool lahar_fingerprint_point_matches(const struct lahar_ladder_point *point, const uint8_t *window);
 /* The highest point whose offset is at most size; NULL when there is none. */
 const struct lahar_ladder_point *
 lahar_fingerprint_point_below(const struct lahar_fingerprint *print, uint64_t size);

@@ -53,9 +53,8 @@ static lahar_status load_source(void *context, lahar_bytes key, lahar_bytes valu
     if (key.size == 0 || !is_wanted(follow, key)) {
         return LAHAR_OK;
     }
-    struct lahar_follow_source **sources =
-        lahar_reallocate(follow->allocator, follow->sources,
-                         (follow->source_count + 1) * sizeof(void *));
+    struct lahar_follow_source **sources = lahar_reallocate(
+        follow->allocator, follow->sources, (follow->source_count + 1) * sizeof(void *));
     if (sources == NULL) {
         return lahar_fail(load->error, LAHAR_NO_MEMORY, "no memory for a source");
     }
@@ -218,16 +217,17 @@ void lahar_follow_close(lahar_follow *follow)
     lahar_release(follow->allocator, follow);
 }
 
-/* --- events of inotify ------------------------------------------------------------------------- */
+/* --- events of inotify -------------------------------------------------------------------------
+ */
 
 static void wake_file(struct lahar_follow_source *source, const char *directory, const char *name)
 {
     char path[LAHAR_SOURCE_PATH_SIZE];
-    const int size = snprintf(path, sizeof path, "%s/%s",
-                              strcmp(directory, "/") == 0 ? "" : directory, name);
-    struct lahar_followed_file *file =
-        size < 0 || (size_t)size >= sizeof path ? NULL
-                                                : lahar_file_table_by_path(&source->files, path);
+    const int size =
+        snprintf(path, sizeof path, "%s/%s", strcmp(directory, "/") == 0 ? "" : directory, name);
+    struct lahar_followed_file *file = size < 0 || (size_t)size >= sizeof path
+                                           ? NULL
+                                           : lahar_file_table_by_path(&source->files, path);
     if (file == NULL) {
         return;
     }
@@ -262,7 +262,8 @@ static void take_event(void *context, int directory, const char *name,
     }
 }
 
-/* --- the coordinator ------------------------------------------------------------------------------ */
+/* --- the coordinator
+ * ------------------------------------------------------------------------------ */
 
 static bool has_rounds(const struct lahar_follow *follow)
 {
@@ -324,7 +325,8 @@ bool lahar_follow_step(struct lahar_follow *follow, uint64_t now_ns)
     return lahar_follow_round(follow->workers[0], now_ns) || has_worked;
 }
 
-/* --- threads ------------------------------------------------------------------------------------------ */
+/* --- threads
+ * ------------------------------------------------------------------------------------------ */
 
 static uint64_t now_of(const struct lahar_follow *follow)
 {
@@ -491,7 +493,8 @@ lahar_status lahar_follow_run(lahar_follow *follow, lahar_error *error)
     return status;
 }
 
-/* --- statistics ------------------------------------------------------------------------------------------ */
+/* --- statistics
+ * ------------------------------------------------------------------------------------------ */
 
 void lahar_follow_stat_get(lahar_follow *follow, lahar_follow_stat *stat_out)
 {

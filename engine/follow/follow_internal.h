@@ -13,8 +13,8 @@
 #include <stdatomic.h>
 
 #include "engine/follow/file_cursor.h"
-#include "engine/follow/gzip_stream.h"
 #include "engine/follow/glob.h"
+#include "engine/follow/gzip_stream.h"
 #include "engine/follow/record_sink.h"
 #include "engine/follow/source_settings.h"
 #include "engine/format/text_reader.h"
@@ -25,7 +25,8 @@
 
 enum {
     LAHAR_ROUND_FILES_MAX = 64, /* files of one commit */
-    LAHAR_GENERATION_BITS = 40, /* of a generation's number within its source; above: the source's */
+    LAHAR_GENERATION_BITS =
+        40, /* of a generation's number within its source; above: the source's */
     LAHAR_READ_QUANTUM = 1 << 20
 };
 
@@ -49,33 +50,33 @@ struct lahar_followed_file {
     struct lahar_followed_file *waits_for; /* the other end of that */
     struct lahar_followed_file *retires;   /* older content of the same file: closed in the commit
                                               that first records this one */
-    uint64_t size;            /* bytes, as last seen; of gzip the compressed size */
-    uint64_t partial_end;     /* no line ends between the offset and here */
-    uint64_t grown_ns;        /* monotonic: when it was last seen to change */
-    uint64_t vanished_ns;     /* monotonic: when its name was missed; 0: it is there */
-    uint64_t drained_ns;      /* monotonic: when it was first read to its end; 0: it is not */
+    uint64_t size;                         /* bytes, as last seen; of gzip the compressed size */
+    uint64_t partial_end;                  /* no line ends between the offset and here */
+    uint64_t grown_ns;                     /* monotonic: when it was last seen to change */
+    uint64_t vanished_ns;                  /* monotonic: when its name was missed; 0: it is there */
+    uint64_t drained_ns; /* monotonic: when it was first read to its end; 0: it is not */
     uint64_t blocked_until_ns;
-    uint64_t blocked_ns;      /* length of the next pause */
-    uint64_t commit_id;       /* a batch with this id holds its newest offset */
-    uint64_t scan;            /* number of the look that found it last */
-    uint64_t gap_from;        /* with gap_to > gap_from: to be reported in the next commit */
+    uint64_t blocked_ns; /* length of the next pause */
+    uint64_t commit_id;  /* a batch with this id holds its newest offset */
+    uint64_t scan;       /* number of the look that found it last */
+    uint64_t gap_from;   /* with gap_to > gap_from: to be reported in the next commit */
     uint64_t gap_to;
-    uint64_t gap_generation;  /* whose bytes those are */
-    const char *gap_reason;   /* static text */
-    size_t index;             /* in the source's list */
+    uint64_t gap_generation;          /* whose bytes those are */
+    const char *gap_reason;           /* static text */
+    size_t index;                     /* in the source's list */
     enum lahar_content_change change; /* found by a worker, dealt with by the coordinator */
     bool is_busy;
-    bool is_ready;            /* in the queue */
-    bool is_recorded;         /* its cursor is in the store */
-    bool must_commit;         /* its cursor has changed without new records */
-    bool must_forget;         /* its cursor is to be removed from the store */
-    bool is_checked;          /* the head was compared since it was opened */
-    bool is_drained;          /* nothing but a partial line is left */
+    bool is_ready;    /* in the queue */
+    bool is_recorded; /* its cursor is in the store */
+    bool must_commit; /* its cursor has changed without new records */
+    bool must_forget; /* its cursor is to be removed from the store */
+    bool is_checked;  /* the head was compared since it was opened */
+    bool is_drained;  /* nothing but a partial line is left */
     bool is_unlinked;
-    bool is_foreign_name;     /* its name does not match: rotated */
-    bool looks_again;         /* something happened while it was busy */
+    bool is_foreign_name; /* its name does not match: rotated */
+    bool looks_again;     /* something happened while it was busy */
     bool is_blocked;
-    lahar_error error;        /* why it is blocked */
+    lahar_error error; /* why it is blocked */
 };
 
 struct lahar_file_table {
@@ -117,7 +118,7 @@ struct lahar_follow_source {
     struct lahar_file_table files;
     struct lahar_followed_file *ready_first;
     struct lahar_followed_file *ready_last;
-    uint32_t round_count; /* running */
+    uint32_t round_count;                        /* running */
     struct lahar_watched_directory *directories; /* owned */
     size_t directory_count;
     size_t directory_capacity;
@@ -147,10 +148,10 @@ struct lahar_follow_worker {
     uint64_t header_generation;                      /* whose header record reader has */
     struct lahar_record_sink sink;
     struct lahar_file_poll *polls; /* owned; LAHAR_ROUND_FILES_MAX of one block */
-    uint64_t end_offset;       /* nothing behind is read; 0: all is */
-    struct lahar_buffer data;  /* a piece of a file */
-    struct lahar_buffer text;  /* one line, decoded or cut */
-    struct lahar_buffer value; /* an encoded cursor */
+    uint64_t end_offset;           /* nothing behind is read; 0: all is */
+    struct lahar_buffer data;      /* a piece of a file */
+    struct lahar_buffer text;      /* one line, decoded or cut */
+    struct lahar_buffer value;     /* an encoded cursor */
     pthread_t thread;
     bool is_running;
 };
@@ -159,23 +160,23 @@ struct lahar_follow {
     lahar_store *store;
     const lahar_allocator *allocator;
     lahar_follow_options options;
-    char **names; /* owned; options.sources */
+    char **names;   /* owned; options.sources */
     uint64_t epoch; /* of the store's sources when they were loaded */
     uint8_t boot_id[16];
     int64_t booted_ns;
     bool must_reload;
-    struct lahar_watch *watch; /* NULL: no inotify */
+    struct lahar_watch *watch;            /* NULL: no inotify */
     struct lahar_follow_source **sources; /* owned */
     size_t source_count;
-    size_t next_source; /* the workers take turns */
+    size_t next_source;                   /* the workers take turns */
     struct lahar_follow_worker **workers; /* owned; [0] steps without threads */
     size_t worker_count;
     pthread_mutex_t lock;
-    pthread_cond_t ready;   /* a file is ready, or the end */
+    pthread_cond_t ready; /* a file is ready, or the end */
     bool is_stopping;
-    bool wants_turn;        /* a worker has found something for the coordinator */
-    bool is_dry;            /* nothing is appended: peek */
-    lahar_error failure;    /* of the store, ends following */
+    bool wants_turn;     /* a worker has found something for the coordinator */
+    bool is_dry;         /* nothing is appended: peek */
+    lahar_error failure; /* of the store, ends following */
     atomic_uint_least64_t record_count;
     atomic_uint_least64_t byte_count;
     atomic_uint_least64_t error_count;
@@ -223,7 +224,8 @@ uint64_t lahar_follow_next_generation(struct lahar_follow *follow,
 void lahar_followed_file_close(struct lahar_follow_source *source,
                                struct lahar_followed_file *file);
 
-/* --- discover.c, maintain.c ------------------------------------------------------------------------- */
+/* --- discover.c, maintain.c
+ * ------------------------------------------------------------------------- */
 
 /* Looks at the directories and files of a source. With the lock. */
 void lahar_follow_scan(struct lahar_follow *follow, struct lahar_follow_source *source,

@@ -143,8 +143,8 @@ lahar_status lahar_follow_source_open(struct lahar_follow *follow, lahar_bytes n
     source->glob.allocator = follow->allocator;
     lahar_arena_init(&source->arena, follow->allocator, 4096);
     lahar_file_table_init(&source->files, follow->allocator);
-    lahar_status status = lahar_source_definition_decode(name, value, &source->arena,
-                                                         &source->definition, error);
+    lahar_status status =
+        lahar_source_definition_decode(name, value, &source->arena, &source->definition, error);
     if (status == LAHAR_OK) {
         source->spec = source->definition.spec;
         lahar_source_spec_resolve(&source->spec);
@@ -187,7 +187,8 @@ void lahar_follow_source_close(struct lahar_follow *follow, struct lahar_follow_
     lahar_release(follow->allocator, source);
 }
 
-/* --- generations -------------------------------------------------------------------------------- */
+/* --- generations --------------------------------------------------------------------------------
+ */
 
 static lahar_status reserve_generations(struct lahar_follow *follow,
                                         struct lahar_follow_source *source, uint64_t reserved)
@@ -201,8 +202,8 @@ static lahar_status reserve_generations(struct lahar_follow *follow,
         batch, key, (lahar_bytes){LAHAR_SOURCE_STATE_KEY, strlen(LAHAR_SOURCE_STATE_KEY)}, bytes,
         NULL);
     if (status == LAHAR_OK) {
-        status = lahar_source_commit(follow->store, batch, follow->options.durability,
-                                     follow->epoch);
+        status =
+            lahar_source_commit(follow->store, batch, follow->options.durability, follow->epoch);
     }
     lahar_batch_destroy(batch);
     return status;
@@ -221,7 +222,8 @@ uint64_t lahar_follow_next_generation(struct lahar_follow *follow,
     return source->definition.source << LAHAR_GENERATION_BITS | ++source->next_generation;
 }
 
-/* --- the queue -------------------------------------------------------------------------------------- */
+/* --- the queue
+ * -------------------------------------------------------------------------------------- */
 
 static bool has_to_wait(struct lahar_followed_file *file)
 {

@@ -61,8 +61,9 @@ static bool has_content_of(struct lahar_follow *follow, int descriptor,
     if (status != LAHAR_OK || other->offset == 0) {
         goto cleanup;
     }
-    status = is_gzip ? lahar_gzip_stream_read(gzip, descriptor, 0, head, print->head_size, &got, NULL)
-                     : lahar_source_read(descriptor, 0, head, print->head_size, &got, NULL);
+    status = is_gzip
+                 ? lahar_gzip_stream_read(gzip, descriptor, 0, head, print->head_size, &got, NULL)
+                 : lahar_source_read(descriptor, 0, head, print->head_size, &got, NULL);
     if (status != LAHAR_OK || got != print->head_size ||
         !lahar_fingerprint_head_matches(print, head, got)) {
         goto cleanup;
@@ -171,8 +172,7 @@ void lahar_generation_settle_copy(struct lahar_follow_source *source,
     }
     if (has_ended) {
         begin_copy(source, file, cursor);
-    } else if (original->is_drained && cursor->offset >= file->size &&
-               file->descriptor < 0) {
+    } else if (original->is_drained && cursor->offset >= file->size && file->descriptor < 0) {
         /* A copy beside its living original: all of it is covered. What the original has
          * more is behind the copy's end. */
         struct lahar_source_stat stat;
@@ -188,7 +188,8 @@ void lahar_generation_settle_copy(struct lahar_follow_source *source,
     }
 }
 
-/* --- generations --------------------------------------------------------------------------------- */
+/* --- generations ---------------------------------------------------------------------------------
+ */
 
 /* Of a file that is there when a source begins: only what comes later. */
 static void skip_to_end(struct lahar_follow *follow, struct lahar_follow_source *source,

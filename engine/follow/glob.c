@@ -33,8 +33,8 @@ static bool match_set(const char *set, size_t size, char c, size_t *used_out)
             return is_member != is_negated;
         }
         if (i + 2 < size && set[i + 1] == '-' && set[i + 2] != ']') {
-            is_member = is_member || ((uint8_t)c >= (uint8_t)set[i] &&
-                                      (uint8_t)c <= (uint8_t)set[i + 2]);
+            is_member =
+                is_member || ((uint8_t)c >= (uint8_t)set[i] && (uint8_t)c <= (uint8_t)set[i + 2]);
             i += 2;
         } else {
             is_member = is_member || c == set[i];
@@ -233,8 +233,8 @@ static lahar_status expand_range(struct expansion *list, const char *item, const
     for (unsigned value = range[0];; value = is_rising ? value + 1 : value - 1) {
         char number[16];
         const int size = snprintf(number, sizeof number, "%0*u", width, value);
-        LAHAR_TRY(put_joined(list, item, (size_t)(open - item), number, (size_t)size, close + 1,
-                             error));
+        LAHAR_TRY(
+            put_joined(list, item, (size_t)(open - item), number, (size_t)size, close + 1, error));
         if (value == range[1]) {
             return LAHAR_OK;
         }

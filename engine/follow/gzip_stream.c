@@ -12,10 +12,10 @@
 #include "io/source_file.h"
 
 enum stream_state {
-    STREAM_HEADER,  /* in front of a member */
-    STREAM_DATA,    /* inside one */
-    STREAM_SHORT,   /* the file ended inside a member */
-    STREAM_END,     /* the file ended behind a member */
+    STREAM_HEADER, /* in front of a member */
+    STREAM_DATA,   /* inside one */
+    STREAM_SHORT,  /* the file ended inside a member */
+    STREAM_END,    /* the file ended behind a member */
     STREAM_BAD
 };
 

@@ -10,8 +10,9 @@ enum {
     CODE_BITS_MAX = 15
 };
 
-static const uint16_t length_base[29] = {3,  4,  5,  6,  7,  8,  9,  10, 11,  13,  15,  17,  19,  23, 27,
-                                         31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258};
+static const uint16_t length_base[29] = {3,  4,  5,  6,   7,   8,   9,   10,  11, 13,
+                                         15, 17, 19, 23,  27,  31,  35,  43,  51, 59,
+                                         67, 83, 99, 115, 131, 163, 195, 227, 258};
 static const uint8_t length_extra[29] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2,
                                          2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0};
 static const uint16_t distance_base[DISTANCE_COUNT] = {
@@ -280,8 +281,7 @@ static bool take_symbol(struct lahar_inflate *inflate)
         inflate->is_in_block = false;
         return true;
     }
-    const uint32_t length =
-        length_base[symbol - 257] + take(inflate, length_extra[symbol - 257]);
+    const uint32_t length = length_base[symbol - 257] + take(inflate, length_extra[symbol - 257]);
     const int distance = decode(inflate, &inflate->distances);
     if (distance < 0 || distance >= DISTANCE_COUNT) {
         return false;

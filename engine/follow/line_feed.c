@@ -55,7 +55,7 @@ static lahar_status read_header(struct lahar_follow_worker *worker,
                                 struct lahar_file_poll *poll, lahar_error *error)
 {
     const enum lahar_text_encoding encoding = poll->next.encoding;
-    const uint64_t mark_size = lahar_encoding_unit(encoding) == 1 ? 0
+    const uint64_t mark_size = lahar_encoding_unit(encoding) == 1   ? 0
                                : lahar_encoding_unit(encoding) == 2 ? 2
                                                                     : 4;
     const struct lahar_text_position start = {.line = 1};
@@ -63,7 +63,8 @@ static lahar_status read_header(struct lahar_follow_worker *worker,
     lahar_text_reader_seek(worker->reader, &start);
     while (at < poll->next.offset && !lahar_text_reader_has_header(worker->reader)) {
         size_t size = (size_t)(poll->next.offset - at);
-        size = size < source->spec.line_size_max + 8 ? size : (size_t)source->spec.line_size_max + 8;
+        size =
+            size < source->spec.line_size_max + 8 ? size : (size_t)source->spec.line_size_max + 8;
         lahar_buffer_clear(&worker->text);
         if (!lahar_buffer_reserve(&worker->text, size)) {
             return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a header");
@@ -228,7 +229,8 @@ static lahar_status take_long_line(struct lahar_follow_worker *worker,
     return status == LAHAR_BUSY ? LAHAR_OK : status;
 }
 
-/* --- feeds -------------------------------------------------------------------------------------- */
+/* --- feeds --------------------------------------------------------------------------------------
+ */
 
 static void advance(struct lahar_line_feed *feed, uint64_t before, uint64_t after)
 {

@@ -24,9 +24,9 @@ static bool is_due(struct lahar_follow_source *source, uint64_t due_ns, uint64_t
 
 static bool is_read_out(const struct lahar_followed_file *file)
 {
-    return file->is_drained && ((file->cursor.flags & LAHAR_CURSOR_GZIP) != 0
-                                    ? file->partial_end <= file->cursor.offset
-                                    : file->cursor.offset >= file->size);
+    return file->is_drained &&
+           ((file->cursor.flags & LAHAR_CURSOR_GZIP) != 0 ? file->partial_end <= file->cursor.offset
+                                                          : file->cursor.offset >= file->size);
 }
 
 static bool settle_change(struct lahar_follow *follow, struct lahar_follow_source *source,

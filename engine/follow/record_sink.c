@@ -124,9 +124,14 @@ static lahar_status hand_over(struct lahar_record_sink *sink, const lahar_event 
     switch (sink->kind) {
     case LAHAR_SINK_APPEND:
         return append(sink, event, error);
-    case LAHAR_SINK_VISIT:
-        status = sink->visit(sink->visit_context, event);
+    case LAHAR_SINK_VISIT: {
+        lahar_event shown = *event;
+        if (shown.time_ns == LAHAR_TIME_OF_ARRIVAL) {
+            shown.time_ns = sink->visit_time_ns;
+        }
+        status = sink->visit(sink->visit_context, &shown);
         break;
+    }
     case LAHAR_SINK_CHECK:
         sink->check_count++;
         sink->check_sum += lahar_record_hash(sink->target, event);
@@ -148,8 +153,8 @@ static bool route_error(struct lahar_record_sink *sink, const lahar_event *event
                         const lahar_value *failure, lahar_event *routed)
 {
     char message[120];
-    const size_t size = failure->as.bytes.size < sizeof message - 1 ? failure->as.bytes.size
-                                                                    : sizeof message - 1;
+    const size_t size =
+        failure->as.bytes.size < sizeof message - 1 ? failure->as.bytes.size : sizeof message - 1;
     memcpy(message, failure->as.bytes.data, size);
     message[size] = '\0';
     *routed = *event;
@@ -218,10 +223,8 @@ lahar_status lahar_gap_report(const struct lahar_sink_target *target, lahar_batc
                               uint64_t from, uint64_t to, const char *reason, lahar_error *error)
 {
     char message[200];
-    const int message_size =
-        snprintf(message, sizeof message,
-                 "bytes %llu to %llu may be lost: %s", (unsigned long long)from,
-                 (unsigned long long)to, reason);
+    const int message_size = snprintf(message, sizeof message, "bytes %llu to %llu may be lost: %s",
+                                      (unsigned long long)from, (unsigned long long)to, reason);
     if (target->gaps == LAHAR_ANY_STREAM) {
         return LAHAR_OK;
     }
@@ -233,9 +236,7 @@ lahar_status lahar_gap_report(const struct lahar_sink_target *target, lahar_batc
         {.field = fields[LAHAR_GAP_SOURCE],
          .type = LAHAR_KEYWORD,
          .as.bytes = {source, strlen(source)}},
-        {.field = fields[LAHAR_GAP_PATH],
-         .type = LAHAR_KEYWORD,
-         .as.bytes = {path, strlen(path)}},
+        {.field = fields[LAHAR_GAP_PATH], .type = LAHAR_KEYWORD, .as.bytes = {path, strlen(path)}},
         {.field = fields[LAHAR_GAP_GENERATION], .type = LAHAR_U64, .as.u64 = generation},
         {.field = fields[LAHAR_GAP_FROM], .type = LAHAR_U64, .as.u64 = from},
         {.field = fields[LAHAR_GAP_TO], .type = LAHAR_U64, .as.u64 = to},

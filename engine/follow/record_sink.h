@@ -39,8 +39,8 @@ extern const lahar_field_spec lahar_gap_columns[LAHAR_GAP_COLUMN_COUNT];
 struct lahar_sink_target {
     const struct lahar_schema_catalog *catalog;
     uint32_t stream;
-    uint32_t dead_letter; /* LAHAR_ANY_STREAM: none */
-    uint32_t gaps;        /* LAHAR_ANY_STREAM: none */
+    uint32_t dead_letter;                         /* LAHAR_ANY_STREAM: none */
+    uint32_t gaps;                                /* LAHAR_ANY_STREAM: none */
     uint32_t columns[LAHAR_FOLLOW_COLUMN_COUNT];  /* field ids; UINT32_MAX: not declared */
     uint32_t gap_columns[LAHAR_GAP_COLUMN_COUNT]; /* the same */
     lahar_error_mode mode;
@@ -60,16 +60,17 @@ struct lahar_record_sink {
     lahar_batch *batch;        /* APPEND */
     lahar_event_visitor visit; /* VISIT */
     void *visit_context;
-    uint64_t visit_left;       /* VISIT and CHECK: records that are still wanted */
-    uint64_t check_count; /* CHECK: records, and a sum of their hashes in any order */
+    int64_t visit_time_ns; /* VISIT: of events that have no time of their own */
+    uint64_t visit_left;   /* VISIT and CHECK: records that are still wanted */
+    uint64_t check_count;  /* CHECK: records, and a sum of their hashes in any order */
     uint64_t check_sum;
     /* Of the record being read. */
     const char *path;
     uint64_t generation;
     uint64_t line;
     const struct lahar_text_reader *line_of; /* not NULL: knows the line */
-    uint64_t base_offset; /* added to the parser's offsets */
-    uint64_t cut_size;    /* whole size of a line of which only the beginning is there; 0: all is */
+    uint64_t base_offset;                    /* added to the parser's offsets */
+    uint64_t cut_size; /* whole size of a line of which only the beginning is there; 0: all is */
     /* Of this poll. */
     uint64_t records_left; /* may still be taken */
     uint64_t event_max;    /* the batch is full with so many */
@@ -77,7 +78,7 @@ struct lahar_record_sink {
     uint64_t record_count;
     uint64_t error_count;
     bool is_full;
-    bool is_muted; /* records are passed over: they have been taken before */
+    bool is_muted;   /* records are passed over: they have been taken before */
     bool is_stopped; /* in front of a record that cannot be parsed */
     char last_error[LAHAR_CURSOR_ERROR_SIZE];
     lahar_value *values; /* owned */

@@ -1,8 +1,8 @@
 /* A round: the ready files of one source are read in turn into one block, which is committed
  * with their cursors as one batch, or thrown away as a whole.
  *
- * Nothing moves in memory before the commit has succeeded, so that every failure of the store leaves
- * the files as they were and the same records are read again. */
+ * Nothing moves in memory before the commit has succeeded, so that every failure of the store
+ * leaves the files as they were and the same records are read again. */
 #include <string.h>
 
 #include "engine/follow/file_poll.h"
@@ -14,16 +14,15 @@
 enum {
     BLOCK_SIZE_MAX = 1 << 20 /* bytes of a block; more are of no use to the store */
 };
-#define NS_PER_MS         UINT64_C(1000000)
-#define BLOCKED_FIRST_NS  (500 * NS_PER_MS)
-#define BLOCKED_MAX_NS    (32000 * NS_PER_MS)
-#define ERROR_LOG_NS      (1000 * NS_PER_MS)
+#define NS_PER_MS        UINT64_C(1000000)
+#define BLOCKED_FIRST_NS (500 * NS_PER_MS)
+#define BLOCKED_MAX_NS   (32000 * NS_PER_MS)
+#define ERROR_LOG_NS     (1000 * NS_PER_MS)
 
 /* --- workers ------------------------------------------------------------------------- */
 
 lahar_status lahar_follow_worker_create(struct lahar_follow *follow,
-                                        struct lahar_follow_worker **worker_out,
-                                        lahar_error *error)
+                                        struct lahar_follow_worker **worker_out, lahar_error *error)
 {
     struct lahar_follow_worker *worker =
         lahar_allocate_zeroed(follow->allocator, 1, sizeof *worker);
@@ -162,8 +161,8 @@ static lahar_status stage_past(struct lahar_follow_worker *worker,
     if (file->retires != NULL) {
         struct lahar_file_cursor closed = file->retires->cursor;
         closed.flags |= LAHAR_CURSOR_CLOSED;
-        LAHAR_TRY(put_cursor(worker, source, &closed, file->retires->path, !keeps_closed(source),
-                             error));
+        LAHAR_TRY(
+            put_cursor(worker, source, &closed, file->retires->path, !keeps_closed(source), error));
     }
     return LAHAR_OK;
 }
@@ -196,8 +195,7 @@ static lahar_status stage(struct lahar_follow_worker *worker,
     next->flags = (next->flags & ~(uint32_t)LAHAR_CURSOR_STUCK) | stuck;
     if (poll->stat.inode == next->inode) {
         next->mtime_ns = poll->stat.mtime_ns;
-        next->size_seen =
-            poll->stat.size > next->size_seen ? poll->stat.size : next->size_seen;
+        next->size_seen = poll->stat.size > next->size_seen ? poll->stat.size : next->size_seen;
     }
     memcpy(next->boot_id, follow->boot_id, sizeof next->boot_id);
     if (worker->batch == NULL || !has_to_be_staged(poll)) {
@@ -208,7 +206,8 @@ static lahar_status stage(struct lahar_follow_worker *worker,
     return put_cursor(worker, source, next, poll->file->path, poll->file->must_forget, error);
 }
 
-/* --- after the commit ---------------------------------------------------------------------------- */
+/* --- after the commit ----------------------------------------------------------------------------
+ */
 
 static void release_successor(struct lahar_follow_source *source, struct lahar_followed_file *file)
 {
@@ -331,8 +330,8 @@ static void settle(struct lahar_follow_worker *worker, struct lahar_follow_sourc
     file->cursor = poll->next;
     file->partial_end = poll->partial_end;
     if (poll->stat.inode == file->cursor.inode) {
-        file->grown_ns = poll->stat.size != file->size || file->grown_ns == 0 ? now_ns
-                                                                              : file->grown_ns;
+        file->grown_ns =
+            poll->stat.size != file->size || file->grown_ns == 0 ? now_ns : file->grown_ns;
         file->size = poll->stat.size;
     }
     follow_result(follow, source, poll, now_ns);
@@ -372,7 +371,8 @@ static void note_failure(struct lahar_follow *follow, struct lahar_follow_source
     }
 }
 
-/* --- the round ------------------------------------------------------------------------------------ */
+/* --- the round
+ * ------------------------------------------------------------------------------------ */
 
 static void begin_poll(struct lahar_follow_worker *worker, const struct lahar_follow_source *source,
                        struct lahar_file_poll *poll, struct lahar_followed_file *file,
@@ -384,10 +384,11 @@ static void begin_poll(struct lahar_follow_worker *worker, const struct lahar_fo
     sink->batch = worker->batch;
     sink->path = file->path;
     sink->generation = file->cursor.generation;
-    sink->records_left = source->spec.poll_max_batch_size < sink->visit_left && worker->batch == NULL
-                             ? source->spec.poll_max_batch_size
-                         : worker->batch == NULL ? sink->visit_left
-                                                 : source->spec.poll_max_batch_size;
+    sink->records_left =
+        source->spec.poll_max_batch_size < sink->visit_left && worker->batch == NULL
+            ? source->spec.poll_max_batch_size
+        : worker->batch == NULL ? sink->visit_left
+                                : source->spec.poll_max_batch_size;
     sink->event_max = source->spec.max_block_size;
     sink->size_max = BLOCK_SIZE_MAX;
     sink->record_count = 0;
@@ -438,11 +439,12 @@ static size_t collect(struct lahar_follow_worker *worker, struct lahar_follow_so
         struct lahar_file_poll *poll = &worker->polls[count++];
         begin_poll(worker, source, poll, file, now_ns);
         *status_out = poll_file(worker, source, poll, error);
-        is_full = io->ops->monotonic_ns(io) - start_ns >= source->spec.poll_timeout_ms * NS_PER_MS ||
-                  (worker->batch != NULL &&
-                   (lahar_batch_event_count(worker->batch) >= worker->sink.event_max ||
-                    lahar_batch_size(worker->batch) >= worker->sink.size_max)) ||
-                  (worker->batch == NULL && worker->sink.visit_left == 0);
+        is_full =
+            io->ops->monotonic_ns(io) - start_ns >= source->spec.poll_timeout_ms * NS_PER_MS ||
+            (worker->batch != NULL &&
+             (lahar_batch_event_count(worker->batch) >= worker->sink.event_max ||
+              lahar_batch_size(worker->batch) >= worker->sink.size_max)) ||
+            (worker->batch == NULL && worker->sink.visit_left == 0);
     }
     return count;
 }
@@ -454,9 +456,9 @@ bool lahar_follow_round(struct lahar_follow_worker *worker, uint64_t now_ns)
     lahar_status status = LAHAR_OK;
     uint64_t first_id = 0;
     (void)pthread_mutex_lock(&follow->lock);
-    struct lahar_follow_source *source =
-        follow->must_reload || follow->failure.status != LAHAR_OK ? NULL
-                                                                  : take_source(follow, now_ns);
+    struct lahar_follow_source *source = follow->must_reload || follow->failure.status != LAHAR_OK
+                                             ? NULL
+                                             : take_source(follow, now_ns);
     (void)pthread_mutex_unlock(&follow->lock);
     if (source == NULL) {
         return false;

@@ -40,10 +40,10 @@ static lahar_status put_definition(lahar_store *store, lahar_batch *batch,
     lahar_buffer_init(&value, lahar_store_allocator(store));
     lahar_source_definition_encode(definition, &value);
     const lahar_status status =
-        value.has_failed ? lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a source")
-                         : lahar_batch_add_offset(batch, text(LAHAR_SOURCES_KEY),
-                                                  text(definition->spec.name),
-                                                  (lahar_bytes){value.data, value.size}, error);
+        value.has_failed
+            ? lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a source")
+            : lahar_batch_add_offset(batch, text(LAHAR_SOURCES_KEY), text(definition->spec.name),
+                                     (lahar_bytes){value.data, value.size}, error);
     lahar_buffer_deinit(&value);
     return status;
 }
@@ -98,8 +98,8 @@ static lahar_status check_path(const lahar_source_spec *spec, lahar_error *error
         lahar_source_close(descriptor);
         if (status == LAHAR_OK && stat.kind == LAHAR_SOURCE_REGULAR && !spec->decompress &&
             is_compressed(path)) {
-            status = lahar_fail(&cause, LAHAR_INVALID, "%s is compressed, and decompress is off",
-                                path);
+            status =
+                lahar_fail(&cause, LAHAR_INVALID, "%s is compressed, and decompress is off", path);
         }
         if (status == LAHAR_NOT_FOUND && lahar_glob_is_pattern(path, strlen(path))) {
             char *part = path + 1;
@@ -156,9 +156,9 @@ static lahar_status create_locked(lahar_store *store, const lahar_source_spec *s
     lahar_batch *batch = NULL;
     const lahar_status found = lahar_source_find(store, spec->name, arena, &definition, NULL);
     if (found != LAHAR_NOT_FOUND) {
-        return found == LAHAR_OK ? lahar_fail(error, LAHAR_EXISTS, "there is a source \"%s\"",
-                                              spec->name)
-                                 : found;
+        return found == LAHAR_OK
+                   ? lahar_fail(error, LAHAR_EXISTS, "there is a source \"%s\"", spec->name)
+                   : found;
     }
     LAHAR_TRY(lahar_offset_visit(store, text(LAHAR_SOURCES_KEY), visit_number, &number, error));
     definition = (struct lahar_source_definition){.spec = *spec, .source = number + 1};
@@ -252,8 +252,7 @@ static lahar_status visit_source(void *context, lahar_bytes key, lahar_bytes val
         return LAHAR_OK;
     }
     lahar_arena_reset(&walk->arena);
-    LAHAR_TRY(
-        lahar_source_definition_decode(key, value, &walk->arena, &definition, walk->error));
+    LAHAR_TRY(lahar_source_definition_decode(key, value, &walk->arena, &definition, walk->error));
     lahar_source_info info = {
         .spec = definition.spec, .source = definition.source, .is_paused = definition.is_paused};
     lahar_source_spec_resolve(&info.spec);
@@ -271,7 +270,8 @@ lahar_status lahar_source_list(lahar_store *store, lahar_source_visitor visit, v
     return status;
 }
 
-/* --- pause --------------------------------------------------------------------------------------- */
+/* --- pause ---------------------------------------------------------------------------------------
+ */
 
 lahar_status lahar_source_pause(lahar_store *store, const char *name, bool paused,
                                 lahar_error *error)
@@ -296,7 +296,8 @@ lahar_status lahar_source_pause(lahar_store *store, const char *name, bool pause
     return status;
 }
 
-/* --- drop ------------------------------------------------------------------------------------------ */
+/* --- drop
+ * ------------------------------------------------------------------------------------------ */
 
 /* The keys of a source's offset records, one after another with their sizes. */
 struct key_list {

@@ -101,6 +101,7 @@ lahar_status lahar_source_peek(lahar_store *store, const char *name, uint64_t li
     worker->sink.kind = LAHAR_SINK_VISIT;
     worker->sink.visit = visit;
     worker->sink.visit_context = context;
+    worker->sink.visit_time_ns = io->ops->realtime_ns(io);
     worker->sink.visit_left = limit == 0 ? UINT64_MAX : limit;
     while (worker->sink.visit_left != 0 && follow->failure.status == LAHAR_OK &&
            lahar_follow_step(follow, io->ops->monotonic_ns(io))) {

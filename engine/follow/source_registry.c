@@ -39,8 +39,7 @@ lahar_status lahar_source_find(lahar_store *store, const char *name, struct laha
     if (name == NULL || name[0] == '\0') {
         return lahar_fail(error, LAHAR_INVALID, "a source needs a name");
     }
-    LAHAR_TRY(lahar_offset_visit(store,
-                                 (lahar_bytes){LAHAR_SOURCES_KEY, strlen(LAHAR_SOURCES_KEY)},
+    LAHAR_TRY(lahar_offset_visit(store, (lahar_bytes){LAHAR_SOURCES_KEY, strlen(LAHAR_SOURCES_KEY)},
                                  visit_definition, &search, error));
     if (!search.is_found) {
         return lahar_fail(error, LAHAR_NOT_FOUND, "there is no source \"%s\"", name);

@@ -34,8 +34,8 @@ static bool open_current(const struct lahar_follow_source *source,
                          const struct lahar_followed_file *file, int *descriptor_out,
                          struct lahar_source_stat *stat_out)
 {
-    if (is_closed(file) || lahar_source_open(&source->root, file->path, descriptor_out, stat_out,
-                                             NULL) != LAHAR_OK) {
+    if (is_closed(file) ||
+        lahar_source_open(&source->root, file->path, descriptor_out, stat_out, NULL) != LAHAR_OK) {
         return false;
     }
     if (stat_out->inode != file->cursor.inode || stat_out->device != file->cursor.device ||
@@ -135,10 +135,9 @@ static lahar_status put_cursor(struct reset *reset, const struct lahar_file_curs
     const lahar_status status =
         value.has_failed
             ? lahar_fail(error, LAHAR_NO_MEMORY, "no memory for an offset")
-            : lahar_batch_add_offset(reset->batch,
-                                     (lahar_bytes){reset->source->key, strlen(reset->source->key)},
-                                     (lahar_bytes){key, sizeof key},
-                                     (lahar_bytes){value.data, value.size}, error);
+            : lahar_batch_add_offset(
+                  reset->batch, (lahar_bytes){reset->source->key, strlen(reset->source->key)},
+                  (lahar_bytes){key, sizeof key}, (lahar_bytes){value.data, value.size}, error);
     lahar_buffer_deinit(&value);
     return status;
 }
@@ -148,8 +147,8 @@ static lahar_status put_next(struct reset *reset, const struct lahar_followed_fi
                              struct lahar_file_cursor *cursor, lahar_error *error)
 {
     const struct lahar_file_cursor *old = &file->cursor;
-    cursor->generation = reset->source->definition.source << LAHAR_GENERATION_BITS |
-                         ++reset->next_generation;
+    cursor->generation =
+        reset->source->definition.source << LAHAR_GENERATION_BITS | ++reset->next_generation;
     cursor->predecessor = old->generation;
     cursor->device = old->device;
     cursor->inode = old->inode;

@@ -41,12 +41,12 @@ struct setting {
 #define DAY_MS UINT64_C(86400000)
 #define NUMBER(field, refuses, minimum, maximum, initial, zero)                                    \
     {                                                                                              \
-        #field, offsetof(lahar_source_spec, field), SETTING_NUMBER, refuses, minimum, maximum,     \
+#field, offsetof(lahar_source_spec, field), SETTING_NUMBER, refuses, minimum, maximum,     \
             initial, zero                                                                          \
     }
 #define SWITCH(field)                                                                              \
     {                                                                                              \
-        #field, offsetof(lahar_source_spec, field), SETTING_SWITCH, false, 0, 1, 0, 0              \
+#field, offsetof(lahar_source_spec, field), SETTING_SWITCH, false, 0, 1, 0, 0              \
     }
 
 /* 65,409 and 1,048,449 are what FileLog takes from its session when a size is not set. */

@@ -224,7 +224,8 @@ static void walk_directory(struct walk *walk, const char *path, const char *part
     struct lahar_source_stat stat;
     struct place place = {walk, path, part, -1, depth};
     lahar_error error = {0};
-    lahar_status status = lahar_source_open(&walk->source->root, path, &place.descriptor, &stat, &error);
+    lahar_status status =
+        lahar_source_open(&walk->source->root, path, &place.descriptor, &stat, &error);
     if (status == LAHAR_OK && stat.kind == LAHAR_SOURCE_DIRECTORY) {
         watch_directory(walk, path, place.descriptor);
         status = lahar_source_list_names(place.descriptor, visit_entry, &place, &error);
@@ -279,7 +280,8 @@ static void walk_file(struct walk *walk)
     struct lahar_source_stat stat;
     struct place place = {walk, parent, NULL, -1, DEPTH_MAX};
     lahar_error error = {0};
-    lahar_status status = lahar_source_open(&source->root, parent, &place.descriptor, &stat, &error);
+    lahar_status status =
+        lahar_source_open(&source->root, parent, &place.descriptor, &stat, &error);
     if (status == LAHAR_OK) {
         const char *name = source->path + walk->base_size;
         watch_directory(walk, parent, place.descriptor);

@@ -380,9 +380,8 @@ struct lahar_text_position lahar_text_reader_position(const struct lahar_text_re
 void lahar_text_reader_seek(struct lahar_text_reader *reader,
                             const struct lahar_text_position *position)
 {
-    const struct lahar_rows rows = {.state = (position->flags & POSITION_SKIPS) != 0
-                                                 ? LAHAR_ROWS_SKIP
-                                                 : LAHAR_ROWS_BETWEEN};
+    const struct lahar_rows rows = {
+        .state = (position->flags & POSITION_SKIPS) != 0 ? LAHAR_ROWS_SKIP : LAHAR_ROWS_BETWEEN};
     lahar_buffer_clear(&reader->carry);
     reader->offset = position->offset;
     reader->line = position->line;

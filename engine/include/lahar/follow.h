@@ -178,10 +178,10 @@ typedef struct lahar_source_check {
 
 /* Reads the files again up to their offsets and compares each record with its event.
  * message is one line. LAHAR_OK also with differences. */
-LAHAR_API LAHAR_NODISCARD lahar_status lahar_source_verify(
-    lahar_store *store, const char *name,
-    void (*on_difference)(void *context, const char *path, const char *message), void *context,
-    lahar_source_check *check_out, lahar_error *error);
+LAHAR_API LAHAR_NODISCARD lahar_status
+lahar_source_verify(lahar_store *store, const char *name,
+                    void (*on_difference)(void *context, const char *path, const char *message),
+                    void *context, lahar_source_check *check_out, lahar_error *error);
 
 /* --- following -------------------------------------------------------------------- */
 

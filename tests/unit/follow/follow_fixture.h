@@ -1,7 +1,8 @@
 /* A directory of logs and a store beside it, followed step by step.
  *
  * The clock is the test's: steps are made at a time that only the test advances, so waiting
- * costs nothing. What was delivered is read from the store and compared with the test's own list. */
+ * costs nothing. What was delivered is read from the store and compared with the test's own list.
+ */
 #ifndef LAHAR_TESTS_FOLLOW_FIXTURE_H
 #define LAHAR_TESTS_FOLLOW_FIXTURE_H
 
@@ -221,7 +222,8 @@ static inline char *messages_of(struct follow_fixture *f, const char *stream, ui
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     lahar_scan_options_init(&options);
-    cr_assert_eq(lahar_stream_find(f->store, stream, &options.stream, NULL), LAHAR_OK, "%s", stream);
+    cr_assert_eq(lahar_stream_find(f->store, stream, &options.stream, NULL), LAHAR_OK, "%s",
+                 stream);
     cr_assert_eq(lahar_scan(f->store, &options, &cursor, NULL), LAHAR_OK);
     while (lahar_cursor_next(cursor, &event, NULL) == LAHAR_OK) {
         const lahar_bytes message = text_of(event, field);
