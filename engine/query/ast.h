@@ -29,6 +29,7 @@ enum lahar_test_op {
     LAHAR_TEST_NOT_EQUAL,      /* '!=' present and not equal */
     LAHAR_TEST_CONTAINS,       /* '~' substring, case ignored */
     LAHAR_TEST_CONTAINS_EXACT, /* '~=' substring */
+    LAHAR_TEST_REGEX,          /* ':/x/' '~/x/' holds a match of the regular expression */
     LAHAR_TEST_RANGE,          /* comparisons and [a..b] */
     LAHAR_TEST_PRESENT         /* ':*' */
 };
@@ -52,7 +53,8 @@ struct lahar_query_node {
     /* TEST */
     enum lahar_test_op op;
     bool has_name;
-    bool is_pattern; /* '*' and '?' in value are wildcards */
+    bool is_pattern;   /* '*' and '?' in value are wildcards */
+    bool ignores_case; /* REGEX */
     lahar_bytes name;
     lahar_bytes value;
     uint32_t value_offset;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "engine/query/regex_literal.h"
 #include "io/base/error.h"
 
 struct binder {
@@ -201,6 +202,53 @@ static lahar_status bind_text(struct binder *binder, struct lahar_test *test)
     return bind_tokens(binder, test);
 }
 
+/* A substring that the expression cannot do without, as a test of its own, which the index
+ * answers. */
+static lahar_status bind_required(struct binder *binder, struct lahar_test *test)
+{
+    const struct lahar_query_node *node = test->node;
+    struct lahar_buffer literal;
+    lahar_status status = LAHAR_OK;
+    lahar_buffer_init(&literal, binder->context->arena->allocator);
+    lahar_regex_required(node->value, node->ignores_case, &literal);
+    if (literal.has_failed) {
+        status = no_memory(binder);
+    } else if (literal.size != 0) {
+        struct lahar_arena *arena = binder->context->arena;
+        struct lahar_query_node *substring = lahar_arena_allocate(arena, sizeof *substring);
+        struct lahar_test *required = lahar_arena_allocate(arena, sizeof *required);
+        void *copy = lahar_arena_copy(arena, literal.data, literal.size);
+        if (substring == NULL || required == NULL || copy == NULL) {
+            status = no_memory(binder);
+        } else {
+            *substring = (struct lahar_query_node){.kind = LAHAR_NODE_TEST,
+                                                   .op = LAHAR_TEST_CONTAINS,
+                                                   .value = {copy, literal.size},
+                                                   .test = required};
+            *required = (struct lahar_test){.node = substring};
+            status = bind_text(binder, required);
+            test->required = required;
+        }
+    }
+    lahar_buffer_deinit(&literal);
+    return status;
+}
+
+static lahar_status bind_regex(struct binder *binder, struct lahar_test *test)
+{
+    const struct lahar_query_node *node = test->node;
+    lahar_error reason = {0};
+    const lahar_status status =
+        lahar_regex_compile(node->value, node->ignores_case ? LAHAR_REGEX_IGNORE_CASE : 0,
+                            binder->context->arena->allocator, &test->regex, &reason);
+    if (status == LAHAR_INVALID) {
+        /* Behind the slash that opens it. */
+        return lahar_query_fail(binder->error, node->value_offset + 1 + reason.offset, "%s",
+                                reason.message);
+    }
+    return status == LAHAR_OK ? bind_required(binder, test) : no_memory(binder);
+}
+
 static bool text_is(lahar_bytes folded, const char *text)
 {
     return equals(folded, text);
@@ -368,9 +416,9 @@ static lahar_status bind_test(struct binder *binder, struct lahar_query_node *no
         }
         return bind_range(binder, test, types);
     }
-    LAHAR_TRY(bind_text(binder, test));
-    const bool is_substring =
-        node->op == LAHAR_TEST_CONTAINS || node->op == LAHAR_TEST_CONTAINS_EXACT;
+    LAHAR_TRY(node->op == LAHAR_TEST_REGEX ? bind_regex(binder, test) : bind_text(binder, test));
+    const bool is_substring = node->op == LAHAR_TEST_CONTAINS ||
+                              node->op == LAHAR_TEST_CONTAINS_EXACT || node->op == LAHAR_TEST_REGEX;
     if (!node->is_pattern && !is_substring) {
         bind_point(binder, test);
     }
@@ -380,7 +428,7 @@ static lahar_status bind_test(struct binder *binder, struct lahar_query_node *no
         return (types & ~unsearchable) != 0
                    ? LAHAR_OK
                    : lahar_query_fail(binder->error, node->value_offset,
-                                      "'~' looks into text; compare this field by : = < or >");
+                                      "this looks into text; compare this field by : = < or >");
     }
     return check_point(binder, test, types);
 }
@@ -406,4 +454,18 @@ lahar_status lahar_query_bind(struct lahar_query_node *root,
     lahar_buffer_deinit(&binder.scratch);
     lahar_tokenizer_deinit(&binder.tokenizer);
     return status;
+}
+
+void lahar_query_unbind(struct lahar_query_node *root)
+{
+    if (root == NULL) {
+        return;
+    }
+    if (root->test != NULL) {
+        lahar_regex_destroy(root->test->regex);
+        root->test = NULL;
+    }
+    for (struct lahar_query_node *child = root->child; child != NULL; child = child->next) {
+        lahar_query_unbind(child);
+    }
 }

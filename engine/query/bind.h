@@ -7,6 +7,7 @@
 #include "engine/event/schema.h"
 #include "engine/query/ast.h"
 #include "engine/query/literal.h"
+#include "engine/regex/regex.h"
 #include "index/tokenizer.h"
 
 enum lahar_target {
@@ -51,6 +52,9 @@ struct lahar_test {
     bool is_token_pattern; /* the wildcards and what is between them stand for one token */
     lahar_bytes anywhere;  /* a pattern between two '*' */
 
+    struct lahar_regex *regex;         /* REGEX; owned */
+    const struct lahar_test *required; /* REGEX: a substring that it needs, or NULL */
+
     bool is_number;
     struct lahar_test_range range; /* of ':' and the equalities: one number */
 
@@ -69,8 +73,11 @@ struct lahar_bind_context {
 };
 
 /* Gives every test of the tree its meaning. LAHAR_INVALID when a value cannot be one of
- * the field: error->offset is its byte. */
+ * the field: error->offset is its byte. The tree must be unbound before its arena goes, also after
+ * a failure. */
 lahar_status lahar_query_bind(struct lahar_query_node *root,
                               const struct lahar_bind_context *context, lahar_error *error);
+/* Releases what does not lie in the arena. NULL is allowed. */
+void lahar_query_unbind(struct lahar_query_node *root);
 
 #endif

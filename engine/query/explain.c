@@ -47,6 +47,10 @@ static const char *describe_text(const struct lahar_test *test)
     case LAHAR_TEST_CONTAINS_EXACT:
         return test->token_count == 0 ? "scan (no token in the value)"
                                       : "index (parts of tokens), then verify";
+    case LAHAR_TEST_REGEX:
+        return test->required == NULL || test->required->token_count == 0
+                   ? "scan (the expression needs no token)"
+                   : "index (a part that the expression needs), then verify";
     case LAHAR_TEST_EQUAL:
         return test->token_count == 0 || node->is_pattern ? "scan" : "index (tokens), then verify";
     default:

@@ -12,6 +12,8 @@ void lahar_matcher_init(struct lahar_matcher *matcher, const struct lahar_schema
 {
     matcher->catalog = catalog;
     matcher->has_failed = false;
+    matcher->costly = NULL;
+    matcher->regex = (struct lahar_regex_scratch){0};
     lahar_tokenizer_init(&matcher->tokenizer, allocator);
     lahar_buffer_init(&matcher->scratch, allocator);
 }
@@ -20,11 +22,24 @@ void lahar_matcher_deinit(struct lahar_matcher *matcher)
 {
     lahar_tokenizer_deinit(&matcher->tokenizer);
     lahar_buffer_deinit(&matcher->scratch);
+    lahar_regex_scratch_deinit(&matcher->regex);
 }
 
-bool lahar_matcher_has_failed(const struct lahar_matcher *matcher)
+lahar_status lahar_matcher_check(struct lahar_matcher *matcher, lahar_error *error)
 {
-    return matcher->has_failed || matcher->tokenizer.folded.has_failed;
+    const struct lahar_test *costly = matcher->costly;
+    matcher->costly = NULL;
+    if (matcher->has_failed || matcher->tokenizer.folded.has_failed) {
+        matcher->has_failed = false;
+        lahar_buffer_clear(&matcher->scratch);
+        lahar_buffer_clear(&matcher->tokenizer.folded);
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to compare values");
+    }
+    if (costly != NULL) {
+        return lahar_query_fail(error, costly->node->value_offset,
+                                "this regular expression takes too many steps on some value");
+    }
+    return LAHAR_OK;
 }
 
 /* Passes an answer on; a failure of the scratch would be forgotten with its next use. */
@@ -131,6 +146,24 @@ static bool contains(struct lahar_matcher *matcher, const struct lahar_test *tes
                                                 &matcher->scratch));
 }
 
+static bool match_regex(struct lahar_matcher *matcher, const struct lahar_test *test,
+                        const void *value, size_t size)
+{
+    switch (lahar_regex_match(test->regex, &matcher->regex, value, size)) {
+    case LAHAR_REGEX_MATCH:
+        return true;
+    case LAHAR_REGEX_NO_MATCH:
+        break;
+    case LAHAR_REGEX_TOO_COSTLY:
+        matcher->costly = test;
+        break;
+    case LAHAR_REGEX_NO_MEMORY:
+        matcher->has_failed = true;
+        break;
+    }
+    return false;
+}
+
 /* What ':' apart from tests do alike on a keyword and on a text. */
 static bool match_whole(struct lahar_matcher *matcher, const struct lahar_test *test,
                         const void *value, size_t size)
@@ -143,6 +176,8 @@ static bool match_whole(struct lahar_matcher *matcher, const struct lahar_test *
     case LAHAR_TEST_CONTAINS:
     case LAHAR_TEST_CONTAINS_EXACT:
         return contains(matcher, test, value, size);
+    case LAHAR_TEST_REGEX:
+        return match_regex(matcher, test, value, size);
     case LAHAR_TEST_RANGE:
         return lahar_number_of_value(value, size, &number) && in_number_range(test, number);
     case LAHAR_TEST_EQUAL:
@@ -216,6 +251,10 @@ static bool match_uuid(struct lahar_matcher *matcher, const struct lahar_test *t
     }
     if (node->op == LAHAR_TEST_RANGE) {
         return false;
+    }
+    if (node->op == LAHAR_TEST_REGEX) {
+        lahar_query_uuid_format(uuid, text);
+        return match_regex(matcher, test, text, sizeof text);
     }
     if (node->is_pattern || node->op == LAHAR_TEST_CONTAINS ||
         node->op == LAHAR_TEST_CONTAINS_EXACT) {
@@ -432,17 +471,19 @@ static bool match_field(struct lahar_matcher *matcher, const struct lahar_test *
 }
 
 /* Keys are compared as they are: "Path" and "path" are two attributes. */
-static bool match_changed(const struct lahar_test *test, const lahar_event *event)
+static bool match_changed(struct lahar_matcher *matcher, const struct lahar_test *test,
+                          const lahar_event *event)
 {
     const struct lahar_query_node *node = test->node;
+    const bool is_point = node->op == LAHAR_TEST_MATCH && !node->is_pattern;
     const lahar_value *updated = find_map(event, LAHAR_FIELD_ATTRIBUTES);
     const lahar_value *previous = find_map(event, LAHAR_FIELD_PREVIOUS);
     for (size_t i = 0; updated != NULL && i < updated->as.map.count; i++) {
         const lahar_bytes key = updated->as.map.items[i].key;
         const bool is_named =
-            node->op == LAHAR_TEST_PRESENT ||
-            (node->is_pattern ? lahar_glob(node->value.data, node->value.size, key.data, key.size)
-                              : equals(node->value, key.data, key.size));
+            is_point           ? equals(node->value, key.data, key.size)
+            : node->is_pattern ? lahar_glob(node->value.data, node->value.size, key.data, key.size)
+                               : match_whole(matcher, test, key.data, key.size);
         if (is_named && lahar_updated_differs(updated, i, previous)) {
             return true;
         }
@@ -472,7 +513,7 @@ static bool match_target(struct lahar_matcher *matcher, const struct lahar_test 
     case LAHAR_TARGET_ATTRIBUTE:
         return match_key(matcher, test, event, test->field, &test->key);
     case LAHAR_TARGET_CHANGED:
-        return match_changed(test, event);
+        return match_changed(matcher, test, event);
     case LAHAR_TARGET_FIELD:
         return match_field(matcher, test, event);
     }
@@ -564,13 +605,7 @@ lahar_status lahar_match(struct lahar_matcher *matcher, const struct lahar_query
                          const lahar_event *event, bool *matches_out, lahar_error *error)
 {
     *matches_out = match_node(matcher, node, event);
-    if (lahar_matcher_has_failed(matcher)) {
-        *matches_out = false;
-        matcher->has_failed = false;
-        lahar_buffer_clear(&matcher->scratch);
-        lahar_buffer_clear(&matcher->tokenizer.folded);
-        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to match event %llu",
-                          (unsigned long long)event->id);
-    }
-    return LAHAR_OK;
+    const lahar_status status = lahar_matcher_check(matcher, error);
+    *matches_out = *matches_out && status == LAHAR_OK;
+    return status;
 }

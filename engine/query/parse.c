@@ -369,23 +369,76 @@ static lahar_status parse_range(struct parser *parser, size_t offset, const laha
     return LAHAR_OK;
 }
 
-/* Whether the value here is /…/ or /…/i. */
-static bool at_regex(const struct parser *parser)
+/* Whether a regular expression that begins at at may end with its slash at end: only 'i' and the
+ * end of a word may follow. */
+static bool closes_regex(const struct parser *parser, size_t at, size_t end, bool in_list)
 {
-    if (parser->at >= parser->size || parser->text[parser->at] != '/') {
-        return false;
+    size_t behind = end + 1;
+    behind += behind < parser->size && parser->text[behind] == 'i';
+    return end > at + 1 && (is_end(parser, behind) || (in_list && parser->text[behind] == ','));
+}
+
+/* The closing slash of the regular expression here, 0 when the value is none. A word that begins
+ * and ends with a slash is one; so is all up to the next slash, spaces included, if that ends
+ * a word. Paths as /var/log are neither. */
+static size_t find_regex_end(const struct parser *parser, bool in_list)
+{
+    const size_t at = parser->at;
+    size_t last = 0;
+    bool is_first_word = true;
+    if (at >= parser->size || parser->text[at] != '/') {
+        return 0;
     }
-    size_t end = parser->at + 1;
-    while (end < parser->size && !is_space(parser->text[end])) {
-        end++;
+    for (size_t i = at + 1; i < parser->size; i++) {
+        const char c = parser->text[i];
+        if (c == '\\') {
+            i++;
+        } else if (is_space(c)) {
+            if (last != 0) {
+                break;
+            }
+            is_first_word = false;
+        } else if (c == '/') {
+            const bool closes = closes_regex(parser, at, i, in_list);
+            if (closes) {
+                last = i;
+            }
+            if (!is_first_word) {
+                break;
+            }
+        }
     }
-    while (end > parser->at + 1 && parser->text[end - 1] == ')') {
-        end--;
+    return last;
+}
+
+/* "/" expression "/" ["i"], of which the closing slash is known. "\/" stands for a slash. */
+static lahar_status parse_regex(struct parser *parser, size_t offset, const lahar_bytes *name,
+                                size_t end, struct lahar_query_node **node_out)
+{
+    struct lahar_query_node *node = new_test(parser, offset, name, LAHAR_TEST_REGEX);
+    if (node == NULL) {
+        return no_memory(parser);
     }
-    if (end > parser->at + 2 && parser->text[end - 1] == 'i') {
-        end--;
+    lahar_buffer_clear(&parser->scratch);
+    for (size_t i = parser->at + 1; i < end; i++) {
+        const char c = parser->text[i];
+        if (c == '\\' && i + 1 < end) {
+            i++;
+            if (parser->text[i] != '/') {
+                lahar_buffer_put_u8(&parser->scratch, '\\');
+            }
+        }
+        lahar_buffer_put_u8(&parser->scratch, (uint8_t)parser->text[i]);
     }
-    return end > parser->at + 2 && parser->text[end - 1] == '/';
+    void *copy = lahar_arena_copy(parser->arena, parser->scratch.data, parser->scratch.size);
+    if (parser->scratch.has_failed || copy == NULL) {
+        return no_memory(parser);
+    }
+    node->value = (lahar_bytes){copy, parser->scratch.size};
+    parser->at = end + 1;
+    node->ignores_case = take(parser, "i");
+    *node_out = node;
+    return LAHAR_OK;
 }
 
 /* A value after ':' or '='; '*' alone asks for presence. */
@@ -393,14 +446,14 @@ static lahar_status parse_single(struct parser *parser, size_t offset, const lah
                                  enum lahar_test_op op, bool in_list,
                                  struct lahar_query_node **node_out)
 {
+    const size_t regex_end =
+        op == LAHAR_TEST_MATCH && name != NULL ? find_regex_end(parser, in_list) : 0;
+    if (regex_end != 0) {
+        return parse_regex(parser, offset, name, regex_end, node_out);
+    }
     struct lahar_query_node *node = new_test(parser, offset, name, op);
     if (node == NULL) {
         return no_memory(parser);
-    }
-    if (op == LAHAR_TEST_MATCH && name != NULL && at_regex(parser)) {
-        return lahar_query_fail(parser->error, parser->at,
-                                "regular expressions are not available in this version; quote the "
-                                "value to look for it as it stands");
     }
     if (in_list && parser->at < parser->size && strchr("<>[", parser->text[parser->at]) != NULL) {
         return lahar_query_fail(parser->error, parser->at,
@@ -451,6 +504,10 @@ static lahar_status parse_contains(struct parser *parser, size_t offset, const l
     const bool is_exact = take(parser, "~=");
     if (!is_exact) {
         (void)take(parser, "~");
+        const size_t regex_end = find_regex_end(parser, false);
+        if (regex_end != 0) {
+            return parse_regex(parser, offset, name, regex_end, node_out);
+        }
     }
     struct lahar_query_node *node =
         new_test(parser, offset, name, is_exact ? LAHAR_TEST_CONTAINS_EXACT : LAHAR_TEST_CONTAINS);

@@ -84,6 +84,23 @@ static void put_value(struct lahar_buffer *out, lahar_bytes value)
     }
 }
 
+/* A slash in the expression would end it. */
+static void put_regex(struct lahar_buffer *out, const struct lahar_query_node *node)
+{
+    const uint8_t *p = node->value.data;
+    put(out, "/");
+    for (size_t i = 0; i < node->value.size; i++) {
+        if (p[i] == '/') {
+            put(out, "\\");
+        }
+        lahar_buffer_put_u8(out, p[i]);
+        if (p[i] == '\\' && i + 1 < node->value.size) {
+            lahar_buffer_put_u8(out, p[++i]);
+        }
+    }
+    put(out, node->ignores_case ? "/i" : "/");
+}
+
 static void print_range(const struct lahar_query_node *node, struct lahar_buffer *out)
 {
     if (node->low.is_given && node->high.is_given) {
@@ -105,7 +122,7 @@ static void print_test(const struct lahar_query_node *node, struct lahar_buffer 
     static const char *const operators[] = {
         [LAHAR_TEST_MATCH] = ":",           [LAHAR_TEST_EQUAL] = "=",
         [LAHAR_TEST_NOT_EQUAL] = "!=",      [LAHAR_TEST_CONTAINS] = "~",
-        [LAHAR_TEST_CONTAINS_EXACT] = "~=",
+        [LAHAR_TEST_CONTAINS_EXACT] = "~=", [LAHAR_TEST_REGEX] = "~",
     };
     if (node->has_name) {
         if (is_plain_name(node->name)) {
@@ -125,7 +142,9 @@ static void print_test(const struct lahar_query_node *node, struct lahar_buffer 
     if (node->has_name || node->op != LAHAR_TEST_MATCH) {
         put(out, operators[node->op]);
     }
-    if (node->is_pattern) {
+    if (node->op == LAHAR_TEST_REGEX) {
+        put_regex(out, node);
+    } else if (node->is_pattern) {
         lahar_buffer_put(out, node->value.data, node->value.size);
     } else if (node->has_name) {
         put_value(out, node->value);

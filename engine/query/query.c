@@ -429,6 +429,7 @@ void lahar_query_close(lahar_query *query)
     lahar_matcher_deinit(&query->matcher);
     lahar_arena_deinit(&query->context.arena);
     lahar_arena_deinit(&query->event_arena);
+    lahar_query_unbind(query->root);
     lahar_arena_deinit(&query->tree);
     lahar_release(&allocator, query);
 }

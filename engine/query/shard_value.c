@@ -105,8 +105,8 @@ static lahar_status look_up_terms(const struct lahar_shard_query *query, uint32_
     LAHAR_TRY(lahar_shard_lookup_begin(query, &lookup, error));
     lahar_status status = lahar_shard_terms(query->shard, field, accept_term, &filter, &lookup.set,
                                             &lookup.is_exact, error);
-    if (status == LAHAR_OK && lahar_matcher_has_failed(query->matcher)) {
-        status = lahar_fail(error, LAHAR_NO_MEMORY, "no memory to compare terms");
+    if (status == LAHAR_OK) {
+        status = lahar_matcher_check(query->matcher, error);
     }
     lookup.is_exact = lookup.is_exact && !filter.took_cut;
     return lahar_shard_lookup_end(&lookup, status, bounds_out);
@@ -277,6 +277,10 @@ lahar_status lahar_shard_text_bounds(const struct lahar_shard_query *query, uint
     case LAHAR_TEST_CONTAINS:
     case LAHAR_TEST_CONTAINS_EXACT:
         return substring_bounds(query, field, test, bounds_out, error);
+    case LAHAR_TEST_REGEX:
+        return test->required != NULL
+                   ? substring_bounds(query, field, test->required, bounds_out, error)
+                   : look_up_present(query, field, false, bounds_out, error);
     case LAHAR_TEST_EQUAL:
         if (!test->node->is_pattern && test->token_count != 0) {
             LAHAR_TRY(phrase_bounds(query, field, test, bounds_out, error));

@@ -72,6 +72,7 @@ static void expect(const lahar_event *event, const char *text, bool expected)
     cr_assert_eq(bind(text, &root, &error), LAHAR_OK, "%s: %s", text, error.message);
     cr_assert_eq(lahar_match(&matcher, root, event, &matches, &error), LAHAR_OK);
     cr_expect_eq(matches, expected, "%s should %smatch", text, expected ? "" : "not ");
+    lahar_query_unbind(root);
 }
 
 static void expect_invalid(const char *text, uint64_t offset)
@@ -80,6 +81,7 @@ static void expect_invalid(const char *text, uint64_t offset)
     lahar_error error;
     cr_expect_eq(bind(text, &root, &error), LAHAR_INVALID, "%s", text);
     cr_expect_eq(error.offset, offset, "%s: %s", text, error.message);
+    lahar_query_unbind(root);
 }
 
 Test(match, finds_tokens_and_phrases_in_text)
@@ -368,4 +370,72 @@ Test(match, globs)
     cr_expect_not(lahar_glob("a*b*c", 5, "aXbYbZ", 6));
     cr_expect(lahar_glob("**a**", 5, "a", 1));
     cr_expect(lahar_glob("*ab", 3, "aab", 3));
+}
+
+Test(match, looks_for_regular_expressions_in_every_kind_of_text)
+{
+    const lahar_bytes tags[] = {BYTES("red-7"), BYTES("Blue")};
+    const lahar_pair pairs[] = {{BYTES("status"), BYTES("404"), false}};
+    const lahar_uuid uuid = {{0x8f, 0x3a, 0x61}};
+    const lahar_value values[] = {
+        {.field = LAHAR_FIELD_MESSAGE,
+         .type = LAHAR_TEXT,
+         .as.bytes = BYTES("GET /index.html took 77 ms caf\xc3\xa9 \xff!")},
+        {.field = field("host"), .type = LAHAR_KEYWORD, .as.bytes = BYTES("Web-01")},
+        {.field = field("tags"), .type = LAHAR_LIST_KEYWORD, .as.keywords = {tags, 2}},
+        {.field = field("blob"), .type = LAHAR_BYTES, .as.bytes = BYTES("abc")},
+        {.field = LAHAR_FIELD_ATTRIBUTES, .type = LAHAR_MAP, .as.map = {pairs, 1}},
+        {.field = field("uuid"), .type = LAHAR_UUID, .as.uuid = uuid},
+    };
+    const lahar_event event = {
+        .stream = 0, .values = values, .value_count = sizeof values / sizeof values[0]};
+    expect(&event, "message:/took \\d+ ms/", true);
+    expect(&event, "message:/TOOK/", false);
+    expect(&event, "message:/TOOK/i", true);
+    expect(&event, "message:/CAF\xc3\x89/i", true);
+    expect(&event, "message:/^took/", false);
+    expect(&event, "message:/\\/index\\.html/", true);
+    expect(&event, "message:/caf. /", true);
+    expect(&event, "message:/!$/", true);
+    expect(&event, "host:/^[wW]eb-\\d\\d$/", true);
+    expect(&event, "host:/eb-0/", true);
+    expect(&event, "host:/^web/", false);
+    expect(&event, "tags:/^\\w+-\\d$/", true);
+    expect(&event, "tags:/green/", false);
+    expect(&event, "blob:/^a.c$/", true);
+    expect(&event, "attr.status:/^4/", true);
+    expect(&event, "status~/^5/", false);
+    expect(&event, "uuid:/^8f3a6/", true);
+    expect(&event, "~/^404$/", true);
+    expect(&event, "~/web/", false);
+    expect(&event, "~/web/i", true);
+    expect(&event, "NOT message:/took/", false);
+    expect(&event, "absent:/x/", false);
+}
+
+Test(match, refuses_regular_expressions_that_are_wrong_or_out_of_place)
+{
+    expect_invalid("host:/a[b/", 9);
+    expect_invalid("x OR host~/(/", 12);
+    expect_invalid("id:/7/", 3);
+    expect_invalid("time:/2015/", 5);
+}
+
+Test(match, fails_rather_than_give_a_wrong_answer_when_an_expression_costs_too_much)
+{
+    char text[300];
+    memset(text, 'a', sizeof text);
+    text[sizeof text - 1] = '!';
+    const lahar_value values[] = {
+        {.field = LAHAR_FIELD_MESSAGE, .type = LAHAR_TEXT, .as.bytes = {text, sizeof text}}};
+    const lahar_event event = {.stream = 0, .values = values, .value_count = 1};
+    struct lahar_query_node *root = NULL;
+    lahar_error error;
+    bool matches = true;
+    cr_assert_eq(bind("NOT message:/^(a+)+$/", &root, &error), LAHAR_OK);
+    cr_expect_eq(lahar_match(&matcher, root, &event, &matches, &error), LAHAR_INVALID);
+    cr_expect_not(matches);
+    cr_expect_eq(error.offset, 12);
+    lahar_query_unbind(root);
+    expect(&event, "message:/a!$/", true);
 }

@@ -56,6 +56,7 @@ static struct founds evaluate(lahar_store *store, const char *text, size_t size,
     cr_assert_eq(status, LAHAR_NOT_FOUND, "%s", error.message);
     lahar_cursor_close(cursor);
     lahar_matcher_deinit(&matcher);
+    lahar_query_unbind(root);
     lahar_arena_deinit(&arena);
     return founds;
 }
