@@ -29,7 +29,11 @@ for source in sources:
         continue
     words = re.sub(r"[()]", " ", build_text(os.path.dirname(source))).split()
     name = os.path.basename(source)
-    if not any(word.strip('".;,') == name or word.strip('"').endswith("/" + name) for word in words):
+    # A loop may name files by their stems: foreach(name a b) ... ${name}.c
+    stem, suffix = os.path.splitext(name)
+    accepted = {name, stem} if any("}" + suffix in word for word in words) else {name}
+    stripped = [word.strip('".;,') for word in words]
+    if not any(word in accepted or word.endswith("/" + name) for word in stripped):
         complaints.append(f"{source}: no CMakeLists.txt names it")
 for header in tree.files(".h"):
     if header.startswith(("engine/include/",) + TAKEN_AS_FOLDER):
