@@ -135,6 +135,9 @@ lahar_status lahar_segment_load(struct lahar_segment *segment, uint32_t block,
 /* As load, past the cache and checking every byte: for verify. */
 lahar_status lahar_segment_check(struct lahar_segment *segment, uint32_t block,
                                  struct lahar_block **block_out, lahar_error *error);
+/* Checks what stands before the first and behind the last block, and the file's size, against
+ * what the segment was opened with: for verify. */
+lahar_status lahar_segment_check_ends(struct lahar_segment *segment, lahar_error *error);
 void lahar_block_release(struct lahar_block *block); /* NULL is allowed */
 
 uint32_t lahar_block_row_count(const struct lahar_block *block);

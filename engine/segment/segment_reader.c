@@ -310,6 +310,20 @@ static lahar_status probe_footer(struct lahar_io *io, struct lahar_io_file *file
     return LAHAR_OK;
 }
 
+lahar_status lahar_segment_check_ends(struct lahar_segment *segment, lahar_error *error)
+{
+    struct lahar_segment_info found = {0};
+    uint8_t footer[LAHAR_EVENTS_FOOTER_SIZE];
+    uint8_t expected[LAHAR_EVENTS_FOOTER_SIZE];
+    LAHAR_TRY(probe_footer(segment->io, segment->file, &found, error));
+    lahar_events_footer_write(footer, &found);
+    lahar_events_footer_write(expected, &segment->info);
+    if (memcmp(footer, expected, sizeof footer) != 0) {
+        return lahar_fail(error, LAHAR_CORRUPT, "the footer contradicts the manifest");
+    }
+    return LAHAR_OK;
+}
+
 /* The toc says the same as the footer. */
 static lahar_status probe_toc(struct lahar_io *io, const char *directory, const char *events_name,
                               const lahar_allocator *allocator, struct lahar_segment_info *info_out)

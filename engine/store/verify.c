@@ -101,12 +101,31 @@ static void check_events(struct verification *verification, const struct lahar_s
     }
 }
 
+/* Header, footer and size. Reads do without them, since the blocks are in the table. */
+static lahar_status verify_ends(struct verification *verification,
+                                const struct lahar_stored_file *file, const char *name,
+                                lahar_error *error)
+{
+    const struct lahar_segment_info *info = &file->entry.info;
+    lahar_error cause = {0};
+    const lahar_status status = lahar_segment_check_ends(file->segment, &cause);
+    if (status == LAHAR_OK) {
+        return LAHAR_OK;
+    }
+    if (!is_damage(status)) {
+        return lahar_fail(error, status, "%s", cause.message);
+    }
+    report(verification, name, cause.offset, info->first_id, info->last_id, cause.message);
+    return LAHAR_OK;
+}
+
 static lahar_status verify_events(struct verification *verification, struct lahar_stored_file *file,
                                   lahar_error *error)
 {
     const struct lahar_segment_info *entry = &file->entry.info;
     char name[LAHAR_FILE_NAME_SIZE + 8];
     relative_name(entry, ".events", name);
+    LAHAR_TRY(verify_ends(verification, file, name, error));
     uint64_t event_count = 0;
     const uint32_t block_count = lahar_segment_describe(file->segment)->block_count;
     for (uint32_t i = 0; i < block_count; i++) {

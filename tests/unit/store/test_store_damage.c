@@ -168,6 +168,39 @@ Test(store_damage, of_a_shard_costs_nothing_but_time)
     check_contained(".shard", 1000);
 }
 
+Test(store_damage, of_any_byte_around_the_blocks_is_found_by_verify_and_costs_nothing)
+{
+    struct store_fixture fixture;
+    uint32_t streams[2];
+    make_rolled_store(&fixture, streams);
+    char path[160];
+    find_file(&fixture, ".events", path);
+    struct lahar_io_file *file = NULL;
+    uint64_t size = 0;
+    cr_assert_eq(fixture.io->ops->open(fixture.io, path, LAHAR_IO_READ, &file, NULL), LAHAR_OK);
+    cr_assert_eq(fixture.io->ops->size(fixture.io, file, &size, NULL), LAHAR_OK);
+    fixture.io->ops->close(fixture.io, file);
+    store_fixture_open(&fixture);
+    struct findings findings;
+    /* A header of 64 bytes and a footer of 192; a few bytes of each part of both. */
+    for (uint64_t i = 0; i < 64 + 192; i += 5) {
+        const uint64_t bit = 8 * (i < 64 ? i : size - 256 + i) + i % 8;
+        cr_assert_eq(lahar_sim_disk_flip_bit(fixture.disk, path, bit, NULL), LAHAR_OK);
+        verify(&fixture, false, &findings);
+        cr_assert_eq(findings.count, 1, "byte %llu", (unsigned long long)i);
+        cr_assert_str_eq(findings.last_file, path);
+        cr_assert_eq(lahar_sim_disk_flip_bit(fixture.disk, path, bit, NULL), LAHAR_OK);
+    }
+    verify(&fixture, false, &findings);
+    cr_assert_eq(findings.count, 0);
+    const uint64_t last_bit = 8 * size - 1;
+    cr_assert_eq(lahar_sim_disk_flip_bit(fixture.disk, path, last_bit, NULL), LAHAR_OK);
+    check_scan(&fixture);
+    check_get(&fixture);
+    store_fixture_close(&fixture);
+    store_fixture_deinit(&fixture);
+}
+
 Test(store_damage, of_a_missing_event_file_is_never_a_silent_answer)
 {
     struct store_fixture fixture;
