@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,6 +124,13 @@ static lahar_format format_of_name(const char *path)
     return LAHAR_FORMAT_LINE;
 }
 
+/* Whether the other end of a pipe or a terminal is silent for now; a regular file never is. */
+static bool is_idle(int descriptor)
+{
+    struct pollfd input = {.fd = descriptor, .events = POLLIN};
+    return poll(&input, 1, 0) == 0;
+}
+
 /* Everything up to the last newline goes to the library as it comes; what is behind
  * it waits, so that an interrupt or an error of the file never cuts a record. */
 static enum exit_status copy(struct ingest_run *run, int descriptor, lahar_ingest *ingest)
@@ -155,6 +163,11 @@ static enum exit_status copy(struct ingest_run *run, int descriptor, lahar_inges
         }
         if (got == 0) {
             break;
+        }
+        if (end < READ_SIZE && is_idle(descriptor) &&
+            lahar_ingest_flush(ingest, &error) != LAHAR_OK) {
+            progress_clear(&run->progress);
+            return complain_of(&error);
         }
         held = end - ready;
         memmove(run->buffer, run->buffer + ready, held);

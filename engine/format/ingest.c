@@ -179,6 +179,14 @@ lahar_status lahar_ingest_write(lahar_ingest *ingest, const void *data, size_t s
     return settle(ingest, lahar_text_reader_write(ingest->reader, data, size, error));
 }
 
+lahar_status lahar_ingest_flush(lahar_ingest *ingest, lahar_error *error)
+{
+    if (ingest->failure != LAHAR_OK) {
+        return refuse_again(ingest, error);
+    }
+    return settle(ingest, commit(ingest, error));
+}
+
 static void give_result(const lahar_ingest *ingest, lahar_ingest_result *result_out)
 {
     lahar_ingest_result result = ingest->result;

@@ -22,6 +22,27 @@ case_standard_input_is_a_dash()
     expect_json 'lines[-1]["events"] == 2'
 }
 
+case_input_that_trickles_is_found_while_the_pipe_is_open()
+{
+    mkfifo pipe
+    "$LAHAR" ingest store - <pipe >ingest.out &
+    exec 3>pipe
+    printf 'one\ntwo\nhal' >&3
+    for _ in $(seq 100); do
+        run "$LAHAR" scan store
+        [ "$status" = 0 ] && break
+        sleep 0.1
+    done
+    run "$LAHAR" query store --count only
+    expect_out 2
+    printf 'f\n' >&3
+    exec 3>&-
+    wait
+    run "$LAHAR" query store half --count only
+    expect_out 1
+    expect_status 0
+}
+
 case_the_format_follows_the_name()
 {
     printf '{"message":"from json","n":1}\n' >a.jsonl

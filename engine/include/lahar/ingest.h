@@ -66,6 +66,10 @@ LAHAR_API LAHAR_NODISCARD lahar_status lahar_ingest_open(lahar_store *store,
 LAHAR_API LAHAR_NODISCARD lahar_status lahar_ingest_write(lahar_ingest *ingest, const void *data,
                                                           size_t size, lahar_error *error);
 
+/* Appends the events of the records that have come whole. For input that trickles, so that
+ * they are found without waiting for the rest of a batch. */
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_ingest_flush(lahar_ingest *ingest, lahar_error *error);
+
 typedef struct lahar_ingest_result {
     size_t struct_size;
     uint64_t event_count;

@@ -107,6 +107,26 @@ Test(ingest, appends_in_batches_and_gives_the_file_back_before_and_after_rollove
     close_house(&house);
 }
 
+Test(ingest, appends_what_has_come_whole_when_flushed)
+{
+    struct house house;
+    open_house(&house);
+    lahar_ingest *ingest = NULL;
+    cr_assert_eq(lahar_ingest_open(house.store, &house.options, &ingest, NULL), LAHAR_OK);
+    cr_assert_eq(lahar_ingest_flush(ingest, NULL), LAHAR_OK);
+    cr_assert_eq(lahar_ingest_write(ingest, "one\ntwo\nhal", 11, NULL), LAHAR_OK);
+    expect_export(&house, "", 0);
+    cr_assert_eq(lahar_ingest_flush(ingest, NULL), LAHAR_OK);
+    expect_export(&house, "one\ntwo\n", 8);
+    cr_assert_eq(lahar_ingest_write(ingest, "f\n", 2, NULL), LAHAR_OK);
+    lahar_ingest_result result = {.struct_size = sizeof result};
+    cr_assert_eq(lahar_ingest_finish(ingest, &result, NULL), LAHAR_OK);
+    cr_assert_eq(result.event_count, 3);
+    expect_export(&house, "one\ntwo\nhalf\n", 13);
+    lahar_ingest_close(ingest);
+    close_house(&house);
+}
+
 Test(ingest, counts_records_that_fail_and_goes_on)
 {
     struct house house;
