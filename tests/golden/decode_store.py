@@ -98,12 +98,10 @@ def read_store(store):
     return manifest, events
 
 
-def main():
-    if len(sys.argv) != 2:
-        print(__doc__.splitlines()[0], file=sys.stderr)
-        return 2
+def status_of(store):
+    """Prints the events of a store; the exit status."""
     try:
-        manifest, events = read_store(sys.argv[1])
+        manifest, events = read_store(store)
         for event in events:
             print(json.dumps(json_of(event, manifest), ensure_ascii=False))
     except OSError as error:
@@ -114,6 +112,13 @@ def main():
         print(f"decode_store: {MESSAGES[status]}: {error}", file=sys.stderr)
         return status
     return 0
+
+
+def main():
+    if len(sys.argv) != 2:
+        print(__doc__.splitlines()[0], file=sys.stderr)
+        return 2
+    return status_of(sys.argv[1])
 
 
 if __name__ == "__main__":

@@ -56,8 +56,7 @@ def make_killed(lahar, store):
     """A writer that was killed: its session is open, what it wrote is in the journals."""
     process = subprocess.Popen([lahar, "ingest", store, "--durability", "commit", "-"],
                                stdin=subprocess.PIPE)
-    # More than the program collects before it appends.
-    process.stdin.write(b"".join(b"line %d\n" % i for i in range(100)))
+    process.stdin.write(LINES)
     process.stdin.flush()
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
