@@ -131,6 +131,12 @@ static bool is_idle(int descriptor)
     return poll(&input, 1, 0) == 0;
 }
 
+/* RFC 1952: the magic number, and deflate, the only method there is. */
+static bool is_gzip(const char *data, size_t size)
+{
+    return size >= 3 && memcmp(data, "\x1f\x8b\x08", 3) == 0;
+}
+
 /* Everything up to the last newline goes to the library as it comes; what is behind
  * it waits, so that an interrupt or an error of the file never cuts a record. */
 static enum exit_status copy(struct ingest_run *run, int descriptor, lahar_ingest *ingest)
@@ -147,6 +153,12 @@ static enum exit_status copy(struct ingest_run *run, int descriptor, lahar_inges
         if (got < 0) {
             progress_clear(&run->progress);
             complain("%s: %s", run->file, strerror(errno));
+            status = EXIT_STATUS_IO;
+            break;
+        }
+        if (done == 0 && is_gzip(run->buffer, held + (size_t)got)) {
+            complain("%s: compressed; decompress it first: zcat FILE | lahar ingest STORE -",
+                     run->file);
             status = EXIT_STATUS_IO;
             break;
         }

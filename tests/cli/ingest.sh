@@ -43,6 +43,19 @@ case_input_that_trickles_is_found_while_the_pipe_is_open()
     expect_status 0
 }
 
+case_compressed_input_is_not_taken_for_text()
+{
+    echo hidden | gzip >a.log.gz
+    echo plain >b.log
+    run "$LAHAR" ingest store a.log.gz b.log --json
+    expect_status 3
+    expect_err_has "a.log.gz: compressed"
+    expect_json 'lines[-1]["events"] == 1'
+    run "$LAHAR" ingest store - <a.log.gz
+    expect_status 3
+    expect_err_has "standard input: compressed"
+}
+
 case_the_format_follows_the_name()
 {
     printf '{"message":"from json","n":1}\n' >a.jsonl
