@@ -1,5 +1,6 @@
 /* Totals. A unit's total is a population count once nothing in it is open. */
 #include "engine/query/query_state.h"
+#include "engine/query/workers.h"
 #include "io/base/error.h"
 
 bool lahar_query_wants_count(const struct lahar_query *query)
@@ -9,14 +10,15 @@ bool lahar_query_wants_count(const struct lahar_query *query)
     case LAHAR_COUNT_ONLY:
         return true;
     case LAHAR_COUNT_AT_LEAST:
-        return query->counted < query->options.count_limit;
+        return atomic_load_explicit(&query->counted, memory_order_relaxed) <
+               query->options.count_limit;
     default:
         return false;
     }
 }
 
-lahar_status lahar_query_settle(struct lahar_query *query, struct lahar_unit *unit,
-                                lahar_error *error)
+lahar_status lahar_query_settle(struct lahar_query *query, struct lahar_unit_context *context,
+                                struct lahar_unit *unit, lahar_error *error)
 {
     uint32_t looked_at = 0;
     if (unit->has_unverified) {
@@ -26,55 +28,105 @@ lahar_status lahar_query_settle(struct lahar_query *query, struct lahar_unit *un
                 LAHAR_TRY(lahar_query_check(query, error));
             }
             bool matches = false;
+            lahar_error reason = {0};
             const lahar_status status =
-                lahar_unit_verify(unit, &query->context, document, &matches, error);
+                lahar_unit_verify(unit, context, document, &matches, &reason);
             if (status == LAHAR_CORRUPT) {
-                lahar_error_clear(error);
-                lahar_unit_drop_range(unit, &query->context, document);
+                lahar_unit_drop_range(unit, context, document);
             } else if (status != LAHAR_OK) {
+                if (error != NULL) {
+                    *error = reason;
+                }
                 return status;
             }
             document = lahar_docset_next(&unit->unverified, document);
         }
     }
-    unit->total = lahar_unit_sum(unit);
-    unit->is_counted = true;
-    query->counted += unit->total;
+    if (!unit->is_counted) {
+        unit->total = lahar_unit_sum(unit);
+        unit->is_counted = true;
+        (void)atomic_fetch_add_explicit(&query->counted, unit->total, memory_order_relaxed);
+        (void)atomic_fetch_add_explicit(&query->settled_count, unit->event_count,
+                                        memory_order_relaxed);
+    }
     return LAHAR_OK;
 }
 
-static lahar_status count_unit(struct lahar_query *query, struct lahar_unit *unit,
+static lahar_status count_unit(struct lahar_query_worker *worker, struct lahar_unit *unit,
                                lahar_error *error)
 {
-    const bool was_open = unit->is_open;
-    LAHAR_TRY(lahar_query_check(query, error));
-    if (!was_open) {
-        LAHAR_TRY(lahar_unit_open(unit, &query->context, error));
+    LAHAR_TRY(lahar_query_check(worker->query, error));
+    lahar_status status = lahar_unit_open(unit, &worker->context, error);
+    if (status == LAHAR_OK) {
+        status = lahar_query_settle(worker->query, &worker->context, unit, error);
     }
-    const lahar_status status = lahar_query_settle(query, unit, error);
-    if (!was_open) {
-        lahar_unit_close(unit);
-        lahar_unit_drop_block(unit);
-    }
+    lahar_unit_close(unit);
+    lahar_unit_drop_block(unit);
     return status;
+}
+
+/* The units that results are being taken from are open, and the caller's alone. */
+static lahar_status count_open_units(struct lahar_query *query, lahar_error *error)
+{
+    for (uint32_t i = 0; i < query->active_count && lahar_query_wants_count(query); i++) {
+        struct lahar_unit *unit = &query->units[query->active[i]];
+        if (!unit->is_counted) {
+            LAHAR_TRY(lahar_query_settle(query, &query->context, unit, error));
+        }
+    }
+    return LAHAR_OK;
+}
+
+static lahar_status count_closed_units(struct lahar_query *query, lahar_error *error)
+{
+    struct lahar_query_job job = {.work = count_unit, .goes_on = lahar_query_wants_count};
+    uint32_t *units = lahar_allocate(query->allocator, (query->unit_count + 1) * sizeof *units);
+    if (units == NULL) {
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to count");
+    }
+    for (uint32_t i = 0; i < query->unit_count; i++) {
+        if (!query->units[i].is_counted && !query->units[i].is_open) {
+            units[job.unit_count++] = i;
+        }
+    }
+    job.units = units;
+    const lahar_status status = lahar_query_run_job(query, &job, error);
+    lahar_release(query->allocator, units);
+    return status;
+}
+
+/* The sum over counted units in their order. Where counting stops at a limit, it stops there,
+ * however many units other threads have counted beyond. */
+static uint64_t sum_units(const struct lahar_query *query, bool *is_complete_out)
+{
+    uint64_t total = 0;
+    *is_complete_out = false;
+    for (uint32_t i = 0; i < query->unit_count; i++) {
+        if (!query->units[i].is_counted) {
+            return atomic_load_explicit(&query->counted, memory_order_relaxed);
+        }
+        total += query->units[i].total;
+        if (query->options.count == LAHAR_COUNT_AT_LEAST && total >= query->options.count_limit &&
+            i + 1 < query->unit_count) {
+            return total;
+        }
+    }
+    *is_complete_out = true;
+    return total;
 }
 
 lahar_status lahar_query_count(struct lahar_query *query, uint64_t *total_out,
                                lahar_relation *relation_out, lahar_error *error)
 {
     lahar_status status = LAHAR_OK;
-    bool is_complete = true;
-    for (uint32_t i = 0; i < query->unit_count && status == LAHAR_OK; i++) {
-        struct lahar_unit *unit = &query->units[i];
-        if (unit->is_counted) {
-            continue;
+    if (lahar_query_wants_count(query)) {
+        status = count_open_units(query, error);
+        if (status == LAHAR_OK) {
+            status = count_closed_units(query, error);
         }
-        if (lahar_query_wants_count(query)) {
-            status = count_unit(query, unit, error);
-        }
-        is_complete = is_complete && unit->is_counted;
     }
-    *total_out = query->counted;
+    bool is_complete = false;
+    *total_out = sum_units(query, &is_complete);
     if (*total_out < query->returned) {
         *total_out = query->returned;
     }

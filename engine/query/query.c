@@ -38,6 +38,17 @@ lahar_status lahar_query_check(struct lahar_query *query, lahar_error *error)
     return LAHAR_OK;
 }
 
+lahar_status lahar_query_tell(struct lahar_query *query, lahar_status status, lahar_error *error)
+{
+    if (status == LAHAR_NO_MEMORY &&
+        atomic_load_explicit(&query->memory.was_refused, memory_order_relaxed)) {
+        lahar_error_clear(error);
+        return lahar_fail(error, status, "the query needs more than its %llu bytes of memory",
+                          (unsigned long long)query->memory.limit_bytes);
+    }
+    return status;
+}
+
 static bool is_by_time(lahar_order order)
 {
     return order == LAHAR_ORDER_LATEST_TIME || order == LAHAR_ORDER_EARLIEST_TIME;
@@ -278,8 +289,8 @@ static lahar_status build_units(struct lahar_query *query, lahar_error *error)
 {
     const uint32_t resident_count = cut_resident(query, NULL);
     const size_t capacity = lahar_snapshot_segment_count(query->snapshot) + resident_count;
-    query->units = lahar_allocate_zeroed(&query->allocator, capacity + 1, sizeof *query->units);
-    query->active = lahar_allocate_zeroed(&query->allocator, capacity + 1, sizeof *query->active);
+    query->units = lahar_allocate_zeroed(query->allocator, capacity + 1, sizeof *query->units);
+    query->active = lahar_allocate_zeroed(query->allocator, capacity + 1, sizeof *query->active);
     if (query->units == NULL || query->active == NULL) {
         return no_memory(error);
     }
@@ -290,6 +301,9 @@ static lahar_status build_units(struct lahar_query *query, lahar_error *error)
         /* Resident times are not known beforehand. */
         resident[i].time_min_ns = INT64_MIN;
         resident[i].time_max_ns = INT64_MAX;
+    }
+    for (uint32_t i = 0; i < query->unit_count; i++) {
+        query->event_count += query->units[i].event_count;
     }
     qsort_r(query->units, query->unit_count, sizeof *query->units, compare_for_qsort,
             &query->options.order);
@@ -302,7 +316,7 @@ static lahar_status build_units(struct lahar_query *query, lahar_error *error)
 static lahar_status hash_query(struct lahar_query *query, lahar_error *error)
 {
     struct lahar_buffer text;
-    lahar_buffer_init(&text, &query->allocator);
+    lahar_buffer_init(&text, query->allocator);
     lahar_query_print(query->root, &text);
     lahar_buffer_put_u32(&text, query->options.stream);
     lahar_buffer_put_u64(&text, (uint64_t)query->options.from_ns);
@@ -330,6 +344,9 @@ static lahar_status take_options(struct lahar_query *query, const lahar_query_op
     if (query->options.order > LAHAR_ORDER_EARLIEST_TIME ||
         query->options.count > LAHAR_COUNT_ONLY) {
         return lahar_fail(error, LAHAR_INVALID, "unknown order or count mode");
+    }
+    if (query->options.memory_limit_bytes != 0) {
+        query->memory.limit_bytes = query->options.memory_limit_bytes;
     }
     if (query->options.deadline_ns != LAHAR_WAIT_FOREVER) {
         const uint64_t now = query->io->ops->monotonic_ns(query->io);
@@ -379,26 +396,28 @@ lahar_status lahar_query_open(lahar_store *store, const char *expression, size_t
                               const lahar_query_options *options, lahar_query **query_out,
                               lahar_error *error)
 {
-    const lahar_allocator *allocator = lahar_store_allocator(store);
+    const lahar_allocator *outer = lahar_store_allocator(store);
     *query_out = NULL;
     lahar_error_clear(error);
-    struct lahar_query *query = lahar_allocate_zeroed(allocator, 1, sizeof *query);
+    struct lahar_query *query = lahar_allocate_zeroed(outer, 1, sizeof *query);
     if (query == NULL) {
         return no_memory(error);
     }
     query->store = store;
-    query->allocator = *allocator;
+    lahar_query_memory_init(&query->memory, outer, lahar_store_memory_limit(store) / 4);
+    query->allocator = &query->memory.allocator;
     query->io = lahar_store_io(store);
     query->catalog = lahar_store_catalog(store);
     query->deadline_ns = UINT64_MAX;
     query->context = (struct lahar_unit_context){
-        .catalog = query->catalog, .allocator = &query->allocator, .matcher = &query->matcher};
-    lahar_arena_init(&query->tree, &query->allocator, 4096);
-    lahar_arena_init(&query->event_arena, &query->allocator, 4096);
-    lahar_arena_init(&query->context.arena, &query->allocator, 4096);
-    lahar_matcher_init(&query->matcher, query->catalog, &query->allocator);
-    lahar_buffer_init(&query->explain, &query->allocator);
-    const lahar_status status = start(query, expression, expression_size, options, error);
+        .catalog = query->catalog, .allocator = query->allocator, .matcher = &query->matcher};
+    lahar_arena_init(&query->tree, query->allocator, 4096);
+    lahar_arena_init(&query->event_arena, query->allocator, 4096);
+    lahar_arena_init(&query->context.arena, query->allocator, 4096);
+    lahar_matcher_init(&query->matcher, query->catalog, query->allocator);
+    lahar_buffer_init(&query->explain, query->allocator);
+    const lahar_status status =
+        lahar_query_tell(query, start(query, expression, expression_size, options, error), error);
     if (status != LAHAR_OK) {
         lahar_query_close(query);
         return status;
@@ -412,18 +431,24 @@ void lahar_query_cancel(lahar_query *query)
     atomic_store_explicit(&query->is_cancelled, true, memory_order_relaxed);
 }
 
+unsigned lahar_query_progress(lahar_query *query)
+{
+    const uint64_t settled = atomic_load_explicit(&query->settled_count, memory_order_relaxed);
+    return query->event_count == 0 ? 100 : (unsigned)(settled * 100 / query->event_count);
+}
+
 void lahar_query_close(lahar_query *query)
 {
     if (query == NULL) {
         return;
     }
-    const lahar_allocator allocator = query->allocator;
+    const lahar_allocator *outer = query->memory.outer;
     for (uint32_t i = 0; i < query->unit_count; i++) {
-        lahar_unit_deinit(&query->units[i], &allocator);
+        lahar_unit_deinit(&query->units[i], query->allocator);
     }
-    lahar_release(&allocator, query->units);
-    lahar_release(&allocator, query->active);
-    lahar_release(&allocator, query->hits);
+    lahar_release(query->allocator, query->units);
+    lahar_release(query->allocator, query->active);
+    lahar_release(query->allocator, query->hits);
     lahar_snapshot_release(query->snapshot);
     lahar_buffer_deinit(&query->explain);
     lahar_matcher_deinit(&query->matcher);
@@ -431,7 +456,7 @@ void lahar_query_close(lahar_query *query)
     lahar_arena_deinit(&query->event_arena);
     lahar_query_unbind(query->root);
     lahar_arena_deinit(&query->tree);
-    lahar_release(&allocator, query);
+    lahar_release(outer, query);
 }
 
 /* --- results ----------------------------------------------------------------------------- */
@@ -471,7 +496,7 @@ lahar_status lahar_query_next(lahar_query *query, const lahar_event **event_out,
         query->position =
             (struct lahar_query_position){true, (*event_out)->time_ns, (*event_out)->id};
     }
-    return status;
+    return lahar_query_tell(query, status, error);
 }
 
 lahar_status lahar_query_result_get(lahar_query *query, lahar_query_result *result_out,
@@ -481,7 +506,8 @@ lahar_status lahar_query_result_get(lahar_query *query, lahar_query_result *resu
     lahar_error_clear(error);
     while (report_lost(query, NULL) != LAHAR_OK) {
     }
-    const lahar_status status = lahar_query_count(query, &result.total, &result.relation, error);
+    const lahar_status status = lahar_query_tell(
+        query, lahar_query_count(query, &result.total, &result.relation, error), error);
     result.snapshot_id = query->end_id;
     result.scanned_events = query->context.scanned_events;
     result.scanned_bytes = query->context.scanned_bytes;
@@ -489,6 +515,8 @@ lahar_status lahar_query_result_get(lahar_query *query, lahar_query_result *resu
     result.shards_pruned = query->shards_pruned;
     result.shards_failed = query->context.shards_failed;
     result.is_partial = query->context.is_partial;
+    result.memory_peak_bytes =
+        atomic_load_explicit(&query->memory.peak_bytes, memory_order_relaxed);
     const size_t size = result_out->struct_size;
     memcpy(result_out, &result, size != 0 && size < sizeof result ? size : sizeof result);
     return status;

@@ -1,10 +1,11 @@
 /* The state of a running query, shared by the files of this folder. One thread at a time but
- * for is_cancelled. */
+ * for what is atomic; while a job runs, its threads read the rest. */
 #ifndef LAHAR_QUERY_QUERY_STATE_H
 #define LAHAR_QUERY_QUERY_STATE_H
 
 #include <stdatomic.h>
 
+#include "engine/query/query_memory.h"
 #include "engine/query/unit.h"
 #include "lahar/query.h"
 
@@ -29,7 +30,8 @@ struct lahar_query_hit {
 
 struct lahar_query {
     lahar_store *store;
-    lahar_allocator allocator;
+    struct lahar_query_memory memory;
+    const lahar_allocator *allocator; /* of memory */
     struct lahar_io *io;
     const struct lahar_schema_catalog *catalog;
     struct lahar_snapshot *snapshot;
@@ -53,7 +55,9 @@ struct lahar_query {
 
     struct lahar_query_position position;
     uint64_t returned;
-    uint64_t counted; /* sum of the totals of counted units */
+    _Atomic uint64_t counted;       /* sum of the totals of counted units */
+    uint64_t event_count;           /* of all units */
+    _Atomic uint64_t settled_count; /* events of the units that are done with */
     lahar_event event;
     struct lahar_arena event_arena;
 
@@ -75,6 +79,9 @@ struct lahar_query {
     struct lahar_buffer explain;
 };
 
+/* Passes a status on; where memory was refused by the query's limit, says so. */
+lahar_status lahar_query_tell(struct lahar_query *query, lahar_status status, lahar_error *error);
+
 /* LAHAR_CANCELLED or LAHAR_TIMEOUT when the query has to stop. */
 lahar_status lahar_query_check(struct lahar_query *query, lahar_error *error);
 
@@ -89,8 +96,8 @@ lahar_status lahar_query_take_hit(struct lahar_query *query, const lahar_event *
 
 /* Verifies what is open in an open unit and fixes its total. Blocks that cannot be read are
  * taken out. */
-lahar_status lahar_query_settle(struct lahar_query *query, struct lahar_unit *unit,
-                                lahar_error *error);
+lahar_status lahar_query_settle(struct lahar_query *query, struct lahar_unit_context *context,
+                                struct lahar_unit *unit, lahar_error *error);
 /* Counts all units as the count mode asks. */
 lahar_status lahar_query_count(struct lahar_query *query, uint64_t *total_out,
                                lahar_relation *relation_out, lahar_error *error);

@@ -173,7 +173,7 @@ static lahar_status offer_blocks(struct lahar_query *query, struct lahar_unit *u
 {
     const uint32_t count = lahar_segment_describe(unit->segment)->block_count;
     struct block_place *places =
-        lahar_allocate(&query->allocator, (count + (size_t)1) * sizeof *places);
+        lahar_allocate(query->allocator, (count + (size_t)1) * sizeof *places);
     if (places == NULL) {
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to order %u blocks", count);
     }
@@ -192,7 +192,7 @@ static lahar_status offer_blocks(struct lahar_query *query, struct lahar_unit *u
                            error);
         }
     }
-    lahar_release(&query->allocator, places);
+    lahar_release(query->allocator, places);
     return status;
 }
 
@@ -207,7 +207,7 @@ static lahar_status visit(struct lahar_query *query, struct lahar_unit *unit, la
     const bool is_settled = !unit->has_unverified ||
                             lahar_docset_next(&unit->unverified, 0) == unit->unverified.universe;
     if (status == LAHAR_OK && is_settled && !unit->is_counted && lahar_query_wants_count(query)) {
-        status = lahar_query_settle(query, unit, error);
+        status = lahar_query_settle(query, &query->context, unit, error);
     }
     lahar_unit_close(unit);
     lahar_unit_drop_block(unit);
@@ -220,8 +220,8 @@ static lahar_status reserve_hits(struct lahar_query *query, lahar_error *error)
     const uint64_t left = limit == 0 ? PASS_HITS : limit - query->returned;
     const size_t capacity = left < PASS_HITS ? (size_t)left : PASS_HITS;
     if (query->hits == NULL || capacity > query->hit_capacity) {
-        lahar_release(&query->allocator, query->hits);
-        query->hits = lahar_allocate(&query->allocator, capacity * sizeof *query->hits);
+        lahar_release(query->allocator, query->hits);
+        query->hits = lahar_allocate(query->allocator, capacity * sizeof *query->hits);
         if (query->hits == NULL) {
             return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for %zu results", capacity);
         }

@@ -106,7 +106,10 @@ static lahar_status retire(struct lahar_query *query, uint32_t index, lahar_erro
 {
     struct lahar_unit *unit = &query->units[query->active[index]];
     if (lahar_query_wants_count(query)) {
-        LAHAR_TRY(lahar_query_settle(query, unit, error));
+        LAHAR_TRY(lahar_query_settle(query, &query->context, unit, error));
+    } else if (!unit->is_counted) {
+        (void)atomic_fetch_add_explicit(&query->settled_count, unit->event_count,
+                                        memory_order_relaxed);
     }
     lahar_unit_close(unit);
     lahar_unit_drop_block(unit);

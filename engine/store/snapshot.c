@@ -150,3 +150,8 @@ struct lahar_io *lahar_store_io(const lahar_store *store)
 {
     return store->io;
 }
+
+uint64_t lahar_store_memory_limit(const lahar_store *store)
+{
+    return store->options.memory_limit_bytes;
+}

@@ -37,10 +37,12 @@ typedef struct lahar_query_options {
     lahar_count count;
     uint64_t count_limit; /* for LAHAR_COUNT_AT_LEAST */
     uint64_t deadline_ns; /* LAHAR_WAIT_FOREVER: none */
-    uint32_t threads;     /* 0: one a core */
+    uint32_t threads;     /* that count and group; 0: one a core. Answers do not depend on it */
     const char *resume; /* a string of lahar_query_resume_token to go on from, or NULL; borrowed */
-    lahar_authorize authorize; /* NULL: everything may be seen */
-    void *authorize_context;
+    lahar_authorize authorize;   /* NULL: everything may be seen */
+    void *authorize_context;     /* with it, one thread does all */
+    uint64_t memory_limit_bytes; /* of this query; 0: a quarter of the store's. Beyond it the
+                                    query fails with LAHAR_NO_MEMORY */
 } lahar_query_options;
 
 LAHAR_API void lahar_query_options_init(lahar_query_options *options);
@@ -79,8 +81,9 @@ typedef struct lahar_query_result {
     uint64_t scanned_bytes;
     uint32_t shards_total;
     uint32_t shards_pruned;
-    uint32_t shards_failed; /* missing or damaged: their files were scanned */
-    bool is_partial;        /* events could not be read and may be missing */
+    uint32_t shards_failed;     /* missing or damaged: their files were scanned */
+    bool is_partial;            /* events could not be read and may be missing */
+    uint64_t memory_peak_bytes; /* the most that the query held at a time */
 } lahar_query_result;
 
 /* Counts to the end as far as the count mode asks; may block for that. The total is of the
@@ -98,6 +101,9 @@ LAHAR_API const char *lahar_query_resume_token(lahar_query *query);
 /* One line a clause: how it is answered. Owned by the query; text ends with a
  * newline. */
 LAHAR_API const char *lahar_query_explain(lahar_query *query);
+
+/* How much of the query is worked through, 0 to 100. Any thread, until close. */
+LAHAR_API unsigned lahar_query_progress(lahar_query *query);
 
 LAHAR_API void lahar_query_cancel(lahar_query *query); /* any thread */
 LAHAR_API void lahar_query_close(lahar_query *query);  /* NULL is allowed */

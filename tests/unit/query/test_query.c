@@ -191,10 +191,12 @@ static void check_counts(lahar_store *store, const char *text, const struct foun
     lahar_query_options options;
     lahar_query_options_init(&options);
     options.count = LAHAR_COUNT_ONLY;
+    options.threads = (uint32_t)(expected->count % 4);
     lahar_query *query = open_query(store, text, &options);
     cr_assert_eq(lahar_query_next(query, &event, NULL), LAHAR_NOT_FOUND);
     cr_assert_eq(result_of(query, text).total, expected->count, "%s: counted only", text);
     cr_assert_eq(result_of(query, text).total, expected->count);
+    cr_assert_eq(lahar_query_progress(query), 100);
     lahar_query_close(query);
 
     options.count = LAHAR_COUNT_AT_LEAST;
@@ -234,21 +236,31 @@ static void roll(struct random_store *random)
 
 /* --- tests ------------------------------------------------------------------------- */
 
+/* Some 2,000 random queries are asked each time the tests run; LAHAR_QUERY_ROUNDS asks that many
+ * times as many, of other stores. */
+static uint64_t round_count(void)
+{
+    const char *text = getenv("LAHAR_QUERY_ROUNDS");
+    return text == NULL ? 1 : strtoull(text, NULL, 10);
+}
+
 Test(query, answers_as_plain_evaluation_does_in_memory)
 {
-    char directory[SCRATCH_PATH_SIZE];
-    struct random_store random;
-    scratch_create(directory);
-    random_store_open(&random, directory, 1);
-    random_store_append(&random, 500);
-    check_queries(&random, 120);
-    random_store_close(&random);
-    scratch_remove(directory);
+    for (uint64_t round = 0; round < round_count(); round++) {
+        char directory[SCRATCH_PATH_SIZE];
+        struct random_store random;
+        scratch_create(directory);
+        random_store_open(&random, directory, round * 100 + 1);
+        random_store_append(&random, 500);
+        check_queries(&random, 350);
+        random_store_close(&random);
+        scratch_remove(directory);
+    }
 }
 
 Test(query, answers_as_plain_evaluation_does_in_files)
 {
-    for (uint64_t seed = 2; seed < 4; seed++) {
+    for (uint64_t seed = 2; seed < 2 + 3 * round_count(); seed++) {
         char directory[SCRATCH_PATH_SIZE];
         struct random_store random;
         scratch_create(directory);
@@ -257,7 +269,7 @@ Test(query, answers_as_plain_evaluation_does_in_files)
             random_store_append(&random, 150);
             roll(&random);
         }
-        check_queries(&random, 150);
+        check_queries(&random, 350);
         random_store_close(&random);
         scratch_remove(directory);
     }
@@ -265,21 +277,23 @@ Test(query, answers_as_plain_evaluation_does_in_files)
 
 Test(query, answers_as_plain_evaluation_does_in_files_and_memory_and_after_reopening)
 {
-    char directory[SCRATCH_PATH_SIZE];
-    struct random_store random;
-    scratch_create(directory);
-    random_store_open(&random, directory, 5);
-    random_store_append(&random, 300);
-    roll(&random);
-    random_store_append(&random, 250);
-    check_queries(&random, 100);
-    random_store_close(&random);
-    random_store_open(&random, directory, 7);
-    check_queries(&random, 50);
-    random_store_append(&random, 100);
-    check_queries(&random, 100);
-    random_store_close(&random);
-    scratch_remove(directory);
+    for (uint64_t round = 0; round < round_count(); round++) {
+        char directory[SCRATCH_PATH_SIZE];
+        struct random_store random;
+        scratch_create(directory);
+        random_store_open(&random, directory, round * 100 + 5);
+        random_store_append(&random, 300);
+        roll(&random);
+        random_store_append(&random, 250);
+        check_queries(&random, 250);
+        random_store_close(&random);
+        random_store_open(&random, directory, round * 100 + 7);
+        check_queries(&random, 100);
+        random_store_append(&random, 100);
+        check_queries(&random, 250);
+        random_store_close(&random);
+        scratch_remove(directory);
+    }
 }
 
 Test(query, keeps_its_pages_while_events_are_appended_and_rolled)
@@ -425,6 +439,39 @@ Test(query, reports_errors_with_their_place_and_stops_when_told)
     cr_expect_eq(lahar_query_next(query, &event, &error), LAHAR_TIMEOUT);
     lahar_query_close(query);
     lahar_query_close(NULL);
+    random_store_close(&random);
+    scratch_remove(directory);
+}
+
+Test(query, fails_when_it_needs_more_memory_than_it_may_have)
+{
+    char directory[SCRATCH_PATH_SIZE];
+    struct random_store random;
+    lahar_query_options options;
+    lahar_query *query = NULL;
+    lahar_query_result result = {.struct_size = sizeof result};
+    lahar_error error = {0};
+    scratch_create(directory);
+    random_store_open(&random, directory, 19);
+    random_store_append(&random, 2000);
+    lahar_query_options_init(&options);
+    options.count = LAHAR_COUNT_ONLY;
+    options.memory_limit_bytes = 1000;
+    cr_expect_eq(lahar_query_open(random.store, "*", 1, &options, &query, &error), LAHAR_NO_MEMORY);
+    cr_expect_str_eq(error.message, "the query needs more than its 1000 bytes of memory");
+    lahar_error_clear(&error);
+    options.memory_limit_bytes = 20000;
+    query = open_query(random.store, "*", &options);
+    cr_expect_eq(lahar_query_result_get(query, &result, &error), LAHAR_NO_MEMORY);
+    cr_expect_str_eq(error.message, "the query needs more than its 20000 bytes of memory");
+    lahar_query_close(query);
+    options.memory_limit_bytes = 1000000;
+    query = open_query(random.store, "*", &options);
+    cr_expect_eq(lahar_query_result_get(query, &result, &error), LAHAR_OK);
+    cr_expect_eq(result.total, 2000);
+    cr_expect_gt(result.memory_peak_bytes, 20000);
+    cr_expect_leq(result.memory_peak_bytes, 1000000);
+    lahar_query_close(query);
     random_store_close(&random);
     scratch_remove(directory);
 }

@@ -1,0 +1,35 @@
+/* Work on many units by several threads: the units are handed out in order through one counter,
+ * and each is one thread's alone. What is found does not depend on the number of threads. */
+#ifndef LAHAR_QUERY_WORKERS_H
+#define LAHAR_QUERY_WORKERS_H
+
+#include "engine/query/query_state.h"
+
+/* One thread's part. */
+struct lahar_query_worker {
+    struct lahar_query *query;
+    struct lahar_unit_context context; /* its own; added to the query's at the end */
+    struct lahar_matcher matcher;
+    void *share; /* the job's, for this worker */
+};
+
+struct lahar_query_job {
+    lahar_status (*work)(struct lahar_query_worker *worker, struct lahar_unit *unit,
+                         lahar_error *error);
+    /* False ends the handing out; NULL: all units are wanted. */
+    bool (*goes_on)(const struct lahar_query *query);
+    const uint32_t *units; /* numbers of units, in the order in which they are handed out */
+    uint32_t unit_count;
+    void *shares; /* one of share_size bytes a worker, or NULL */
+    size_t share_size;
+};
+
+/* Most threads that a job of the query is given, the caller's included. */
+uint32_t lahar_query_worker_count(const struct lahar_query *query);
+
+/* Returns when every unit handed out is done. Of several failures that of the first unit is
+ * returned. */
+lahar_status lahar_query_run_job(struct lahar_query *query, const struct lahar_query_job *job,
+                                 lahar_error *error);
+
+#endif

@@ -1,0 +1,226 @@
+/* Queries by several threads over a store that is appended to and rolled over meanwhile: answers
+ * about events that are there do not depend on the number of threads, and a query can be cancelled
+ * and watched from outside. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lahar/lahar.h"
+#include "scratch.h"
+
+enum {
+    FILES = 12,
+    FILE_EVENTS = 3000,
+    ASKERS = 3,
+    ROUNDS = 25
+};
+
+struct shared {
+    lahar_store *store;
+    uint32_t stream;
+    uint32_t host;
+    uint64_t end_id; /* behind the events that are there from the beginning */
+    atomic_bool is_over;
+    _Atomic unsigned passed;
+    _Atomic unsigned failed;
+};
+
+static void expect(struct shared *shared, bool condition, const char *what)
+{
+    (void)atomic_fetch_add(condition ? &shared->passed : &shared->failed, 1);
+    if (!condition) {
+        printf("FAIL %s\n", what);
+    }
+}
+
+/* Event number i: host h<i % 7>, a message that names i % 10. */
+static bool append(struct shared *shared, unsigned first, unsigned count)
+{
+    lahar_batch *batch = NULL;
+    bool ok = lahar_batch_create(shared->store, &batch, NULL) == LAHAR_OK;
+    for (unsigned i = first; i < first + count && ok; i++) {
+        char host[16];
+        char message[64];
+        const int host_size = snprintf(host, sizeof host, "h%u", i % 7);
+        const int message_size =
+            snprintf(message, sizeof message, "request %u took n%u ms", i, i % 10);
+        const lahar_value values[] = {
+            {.field = LAHAR_FIELD_MESSAGE,
+             .type = LAHAR_TEXT,
+             .as.bytes = {message, (size_t)message_size}},
+            {.field = shared->host, .type = LAHAR_KEYWORD, .as.bytes = {host, (size_t)host_size}}};
+        const lahar_event event = {.stream = shared->stream,
+                                   .time_ns = (int64_t)i * 1000000,
+                                   .values = values,
+                                   .value_count = 2};
+        ok = lahar_batch_add(batch, &event, NULL) == LAHAR_OK;
+    }
+    ok = ok && lahar_batch_commit(batch, NULL, NULL, NULL) == LAHAR_OK;
+    lahar_batch_destroy(batch);
+    return ok;
+}
+
+static void *keep_appending(void *argument)
+{
+    struct shared *shared = argument;
+    for (unsigned i = 0; !atomic_load(&shared->is_over); i++) {
+        expect(shared, append(shared, i * 100, 100), "append");
+        if (i % 20 == 19) {
+            expect(shared, lahar_rollover(shared->store, LAHAR_WAIT_FOREVER, NULL) == LAHAR_OK,
+                   "rollover");
+        }
+        (void)usleep(1000);
+    }
+    return NULL;
+}
+
+static uint64_t count(struct shared *shared, const char *expression, uint32_t threads)
+{
+    lahar_query_options options;
+    lahar_query *query = NULL;
+    lahar_query_result result = {.struct_size = sizeof result};
+    lahar_query_options_init(&options);
+    options.count = LAHAR_COUNT_ONLY;
+    options.threads = threads;
+    if (lahar_query_open(shared->store, expression, strlen(expression), &options, &query, NULL) !=
+            LAHAR_OK ||
+        lahar_query_result_get(query, &result, NULL) != LAHAR_OK) {
+        result.total = UINT64_MAX;
+    }
+    expect(shared, query != NULL && lahar_query_progress(query) == 100, "progress at the end");
+    lahar_query_close(query);
+    return result.total;
+}
+
+/* Of the first FILES * FILE_EVENTS events. */
+static uint64_t count_of(unsigned modulus, unsigned rest)
+{
+    const unsigned events = FILES * FILE_EVENTS;
+    return events / modulus + (rest < events % modulus);
+}
+
+static void *ask(void *argument)
+{
+    struct shared *shared = argument;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        char expression[128];
+        const unsigned n = round % 7;
+        (void)snprintf(expression, sizeof expression, "id<%llu host:h%u",
+                       (unsigned long long)shared->end_id, n);
+        expect(shared, count(shared, expression, 1 + round % 5) == count_of(7, n), "keyword");
+        (void)snprintf(expression, sizeof expression, "id<%llu message:/took n%u/",
+                       (unsigned long long)shared->end_id, n);
+        expect(shared, count(shared, expression, 1 + round % 5) == count_of(10, n), "expression");
+        (void)snprintf(expression, sizeof expression, "id<%llu message:\"took n%u ms\"",
+                       (unsigned long long)shared->end_id, n);
+        expect(shared, count(shared, expression, 0) == count_of(10, n), "phrase");
+    }
+    return NULL;
+}
+
+struct watch {
+    lahar_query *query;
+    bool is_right;
+};
+
+/* Watches a query until it has begun, and cancels it. */
+static void *cancel(void *argument)
+{
+    struct watch *watch = argument;
+    unsigned before = 0;
+    watch->is_right = true;
+    for (unsigned i = 0; i < 200 && before == 0; i++) {
+        const unsigned now = lahar_query_progress(watch->query);
+        watch->is_right = watch->is_right && now >= before && now <= 100;
+        before = now;
+        (void)usleep(100);
+    }
+    lahar_query_cancel(watch->query);
+    return NULL;
+}
+
+static void check_cancel(struct shared *shared)
+{
+    static const char expression[] = "message:/r.*q.*t.*n[0-9] ms$/";
+    lahar_query_options options;
+    lahar_query_options_init(&options);
+    options.count = LAHAR_COUNT_ONLY;
+    options.threads = 3;
+    for (unsigned round = 0; round < 10; round++) {
+        struct watch watch = {0};
+        pthread_t thread;
+        lahar_query_result result = {.struct_size = sizeof result};
+        expect(shared,
+               lahar_query_open(shared->store, expression, sizeof expression - 1, &options,
+                                &watch.query, NULL) == LAHAR_OK,
+               "open");
+        if (pthread_create(&thread, NULL, cancel, &watch) != 0) {
+            abort();
+        }
+        const lahar_status status = lahar_query_result_get(watch.query, &result, NULL);
+        (void)pthread_join(thread, NULL);
+        expect(shared, status == LAHAR_OK || status == LAHAR_CANCELLED, "status when cancelled");
+        expect(shared, watch.is_right, "progress");
+        expect(shared, status != LAHAR_CANCELLED || result.relation != LAHAR_RELATION_EXACT,
+               "relation when cancelled");
+        lahar_query_close(watch.query);
+    }
+}
+
+static bool prepare(struct shared *shared, const char *directory)
+{
+    const lahar_field_spec fields[] = {{.name = "host", .type = LAHAR_KEYWORD}};
+    const lahar_stream_spec spec = {.struct_size = sizeof spec,
+                                    .name = "log",
+                                    .schema = LAHAR_SCHEMA_LOG,
+                                    .fields = fields,
+                                    .field_count = 1};
+    lahar_options options;
+    lahar_options_init(&options);
+    options.memory_limit_bytes = 64 << 20;
+    bool ok = lahar_store_open(directory, &options, 0, &shared->store, NULL) == LAHAR_OK &&
+              lahar_stream_create(shared->store, &spec, &shared->stream, NULL) == LAHAR_OK &&
+              lahar_field_id(shared->store, "host", &shared->host, NULL) == LAHAR_OK;
+    for (unsigned file = 0; file < FILES && ok; file++) {
+        ok = append(shared, file * FILE_EVENTS, FILE_EVENTS) &&
+             (file + 1 == FILES ||
+              lahar_rollover(shared->store, LAHAR_WAIT_FOREVER, NULL) == LAHAR_OK);
+    }
+    shared->end_id = FILES * FILE_EVENTS + 1;
+    return ok;
+}
+
+int main(void)
+{
+    struct shared shared = {0};
+    char directory[SCRATCH_PATH_SIZE];
+    pthread_t appender;
+    pthread_t askers[ASKERS];
+    scratch_create(directory);
+    if (!prepare(&shared, directory)) {
+        printf("0 passed, 1 failed, 0 skipped\n");
+        return 1;
+    }
+    if (pthread_create(&appender, NULL, keep_appending, &shared) != 0) {
+        abort();
+    }
+    for (unsigned i = 0; i < ASKERS; i++) {
+        if (pthread_create(&askers[i], NULL, ask, &shared) != 0) {
+            abort();
+        }
+    }
+    check_cancel(&shared);
+    for (unsigned i = 0; i < ASKERS; i++) {
+        (void)pthread_join(askers[i], NULL);
+    }
+    atomic_store(&shared.is_over, true);
+    (void)pthread_join(appender, NULL);
+    expect(&shared, lahar_store_close(shared.store, LAHAR_WAIT_FOREVER, NULL) == LAHAR_OK, "close");
+    scratch_remove(directory);
+    printf("%u passed, %u failed, 0 skipped\n", atomic_load(&shared.passed),
+           atomic_load(&shared.failed));
+    return atomic_load(&shared.failed) == 0 ? 0 : 1;
+}
