@@ -80,6 +80,34 @@ lahar_status lahar_shard_builder_value(struct lahar_shard_builder *builder, uint
 lahar_status lahar_shard_builder_post(struct lahar_shard_builder *builder, uint32_t field,
                                       uint32_t value, lahar_error *error);
 
+/* A column of a block of events: slots, each of which gives one of the values (by its code) to a
+ * document (by its row in the block). */
+struct lahar_shard_column {
+    uint32_t first_document; /* of the block; all of its documents have been added */
+    uint32_t slot_count;
+    const uint32_t *rows;
+    const uint32_t *codes;
+};
+#define LAHAR_SHARD_NO_VALUE UINT32_MAX
+/* What posting each slot's value by itself does. values: by code, numbers from value above or
+ * LAHAR_SHARD_NO_VALUE, whose slots are passed over; the documents have the field then, unless
+ * is_presence_known says that they are noted already. Documents may come in any order; rising
+ * rows are fastest. */
+lahar_status lahar_shard_builder_post_column(struct lahar_shard_builder *builder, uint32_t field,
+                                             const struct lahar_shard_column *column,
+                                             const uint32_t *values, bool is_presence_known,
+                                             lahar_error *error);
+/* For a NUMBER field, with rising rows: numbers by code. */
+lahar_status lahar_shard_builder_number_column(struct lahar_shard_builder *builder, uint32_t field,
+                                               const struct lahar_shard_column *column,
+                                               const uint64_t *numbers, lahar_error *error);
+/* The documents of the column's rows have the field. */
+lahar_status lahar_shard_builder_present_column(struct lahar_shard_builder *builder, uint32_t field,
+                                                const struct lahar_shard_column *column,
+                                                lahar_error *error);
+/* Documents added so far. */
+uint32_t lahar_shard_builder_document_count(const struct lahar_shard_builder *builder);
+
 /* Appends the finished shard to out and empties the builder, which forgets its fields and values
  * and keeps its memory, for the next. After a failure of any call above the shard
  * is lost: finish reports LAHAR_NO_MEMORY and empties the builder too. */

@@ -1,7 +1,7 @@
 /* Filling a shard builder.
  *
- * A value becomes a term number through one hash table for all fields; a document appends
- * its term numbers to one array. Nothing is sorted, folded or encoded here but long
+ * A value becomes a term number through one hash table for all fields; each occurrence appends
+ * term and document to one array. Nothing is sorted, folded or encoded here but long
  * values: that waits for the finish, when each distinct term is handled once. One thread at a time.
  * Refused memory makes the shard unusable (has_failed), never inconsistent. */
 #include "index/shard_builder.h"
@@ -66,6 +66,7 @@ void lahar_shard_builder_empty(struct lahar_shard_builder *builder)
     lahar_term_table_clear(&builder->terms);
     lahar_blob_table_clear(&builder->blobs);
     builder->posting_count = 0;
+    builder->are_postings_unsorted = false;
     builder->document_count = 0;
     builder->id_run_count = 0;
     builder->last_id = 0;
@@ -84,7 +85,6 @@ void lahar_shard_builder_destroy(struct lahar_shard_builder *builder)
     lahar_release(allocator, builder->fields);
     lahar_release(allocator, builder->field_slots);
     lahar_release(allocator, builder->postings);
-    lahar_release(allocator, builder->document_starts);
     lahar_release(allocator, builder->id_runs);
     lahar_release(allocator, builder->token_lists);
     lahar_column_values_deinit(&builder->times, allocator);
@@ -197,38 +197,18 @@ lahar_status lahar_shard_builder_document(struct lahar_shard_builder *builder, u
         return lahar_fail(error, LAHAR_TOO_BIG, "an index shard holds at most %d events",
                           LAHAR_SHARD_DOCUMENTS_MAX);
     }
-    if (builder->document_count == builder->document_capacity) {
-        uint64_t *grown = lahar_vector_grow(
-            builder->allocator, builder->document_starts, &builder->document_capacity,
-            (size_t)builder->document_count + 1, sizeof *builder->document_starts);
-        if (grown == NULL) {
-            return no_memory(builder, error);
-        }
-        builder->document_starts = grown;
-    }
     if (!note_id(builder, id) ||
         !lahar_column_values_add(&builder->times, builder->document_count,
                                  lahar_number_from_i64(time_ns), builder->allocator)) {
         return no_memory(builder, error);
     }
-    builder->document_starts[builder->document_count++] = builder->posting_count;
+    builder->document_count++;
     return LAHAR_OK;
 }
 
-/* The current document has the field. */
-static bool note_presence(struct lahar_shard_builder *builder, struct lahar_builder_field *field)
+static bool push_run(struct lahar_shard_builder *builder, struct lahar_builder_field *field,
+                     struct lahar_presence_run run)
 {
-    const uint32_t document = builder->document_count - 1;
-    if (field->run_count > 0) {
-        struct lahar_presence_run *last = &field->runs[field->run_count - 1];
-        if (last->end > document) {
-            return true;
-        }
-        if (last->end == document) {
-            last->end++;
-            return true;
-        }
-    }
     if (field->run_count == field->run_capacity) {
         struct lahar_presence_run *grown =
             lahar_vector_grow(builder->allocator, field->runs, &field->run_capacity,
@@ -238,29 +218,69 @@ static bool note_presence(struct lahar_shard_builder *builder, struct lahar_buil
         }
         field->runs = grown;
     }
-    field->runs[field->run_count++] = (struct lahar_presence_run){document, document + 1};
+    if (field->run_count > 0 && run.first < field->runs[field->run_count - 1].first) {
+        field->are_runs_unsorted = true;
+    }
+    field->runs[field->run_count++] = run;
     return true;
+}
+
+/* The documents of the run have the field. */
+static inline bool note_presence(struct lahar_shard_builder *builder,
+                                 struct lahar_builder_field *field, uint32_t first, uint32_t end)
+{
+    if (field->run_count > 0) {
+        struct lahar_presence_run *last = &field->runs[field->run_count - 1];
+        if (first >= last->first && first <= last->end) {
+            last->end = end > last->end ? end : last->end;
+            return true;
+        }
+    }
+    return push_run(builder, field, (struct lahar_presence_run){first, end});
+}
+
+/* The current document has the field. */
+static bool note_current(struct lahar_shard_builder *builder, struct lahar_builder_field *field)
+{
+    return note_presence(builder, field, builder->document_count - 1, builder->document_count);
+}
+
+static bool reserve_postings(struct lahar_shard_builder *builder, size_t count)
+{
+    if (builder->posting_capacity - builder->posting_count >= count) {
+        return true;
+    }
+    struct lahar_posting *grown =
+        lahar_vector_grow(builder->allocator, builder->postings, &builder->posting_capacity,
+                          builder->posting_count + count, sizeof *builder->postings);
+    if (grown == NULL) {
+        return false;
+    }
+    builder->postings = grown;
+    return true;
+}
+
+/* With room for it reserved. */
+static inline void put_posting(struct lahar_shard_builder *builder, uint32_t number,
+                               uint32_t document)
+{
+    struct lahar_term_state *term = &builder->terms.states[number];
+    if (term->last_document == document) {
+        return;
+    }
+    /* Unsigned: no document is above the one that stands for none. */
+    builder->are_postings_unsorted |= document < term->last_document + 1;
+    term->last_document = document;
+    term->document_count++;
+    builder->postings[builder->posting_count++] = (struct lahar_posting){number, document};
 }
 
 static bool post_term(struct lahar_shard_builder *builder, uint32_t number)
 {
-    struct lahar_term_state *term = &builder->terms.states[number];
-    const uint32_t document = builder->document_count - 1;
-    if (term->last_document == document) {
-        return true;
+    if (!reserve_postings(builder, 1)) {
+        return false;
     }
-    if (builder->posting_count == builder->posting_capacity) {
-        uint32_t *grown =
-            lahar_vector_grow(builder->allocator, builder->postings, &builder->posting_capacity,
-                              builder->posting_count + 1, sizeof *builder->postings);
-        if (grown == NULL) {
-            return false;
-        }
-        builder->postings = grown;
-    }
-    term->last_document = document;
-    term->document_count++;
-    builder->postings[builder->posting_count++] = number;
+    put_posting(builder, number, builder->document_count - 1);
     return true;
 }
 
@@ -370,7 +390,7 @@ lahar_status lahar_shard_builder_keyword(struct lahar_shard_builder *builder, ui
     struct lahar_builder_field *f = field_at(builder, field, LAHAR_CLASS_KEYWORD);
     uint32_t term = 0;
     if (!add_keyword_term(builder, field, value, size, &term) || !post_term(builder, term) ||
-        !note_presence(builder, f)) {
+        !note_current(builder, f)) {
         return no_memory(builder, error);
     }
     return LAHAR_OK;
@@ -393,7 +413,7 @@ lahar_status lahar_shard_builder_text(struct lahar_shard_builder *builder, uint3
         (!add_token_term(builder, field, &escape_token, &mark) || !post_term(builder, mark))) {
         return no_memory(builder, error);
     }
-    if (builder->tokenizer.folded.has_failed || !note_presence(builder, f)) {
+    if (builder->tokenizer.folded.has_failed || !note_current(builder, f)) {
         return no_memory(builder, error);
     }
     return LAHAR_OK;
@@ -406,7 +426,7 @@ lahar_status lahar_shard_builder_uuid(struct lahar_shard_builder *builder, uint3
     const struct lahar_term_key key = {.data = uuid->bytes, .size = sizeof uuid->bytes};
     uint32_t term = 0;
     if (!add_term(builder, field, &key, &term) || !post_term(builder, term) ||
-        !note_presence(builder, f)) {
+        !note_current(builder, f)) {
         return no_memory(builder, error);
     }
     return LAHAR_OK;
@@ -418,7 +438,7 @@ lahar_status lahar_shard_builder_number(struct lahar_shard_builder *builder, uin
     struct lahar_builder_field *f = field_at(builder, field, LAHAR_CLASS_NUMBER);
     if (!lahar_column_values_add(&f->values, builder->document_count - 1, number,
                                  builder->allocator) ||
-        !note_presence(builder, f)) {
+        !note_current(builder, f)) {
         return no_memory(builder, error);
     }
     return LAHAR_OK;
@@ -429,7 +449,7 @@ lahar_status lahar_shard_builder_present(struct lahar_shard_builder *builder, ui
 {
     LAHAR_ASSERT(field < builder->field_count);
     LAHAR_ASSERT(builder->document_count > 0);
-    return note_presence(builder, &builder->fields[field]) ? LAHAR_OK : no_memory(builder, error);
+    return note_current(builder, &builder->fields[field]) ? LAHAR_OK : no_memory(builder, error);
 }
 
 static bool push_token(struct lahar_shard_builder *builder, uint32_t v)
@@ -515,5 +535,105 @@ lahar_status lahar_shard_builder_post(struct lahar_shard_builder *builder, uint3
         LAHAR_ASSERT(value < builder->terms.term_count);
         is_posted = post_term(builder, value);
     }
-    return is_posted && note_presence(builder, f) ? LAHAR_OK : no_memory(builder, error);
+    return is_posted && note_current(builder, f) ? LAHAR_OK : no_memory(builder, error);
+}
+
+/* Posts the tokens of a text to a document. */
+static bool put_token_postings(struct lahar_shard_builder *builder, uint32_t list,
+                               uint32_t document)
+{
+    LAHAR_ASSERT(list < builder->token_list_count);
+    const uint32_t *terms = builder->token_lists + list;
+    if (!reserve_postings(builder, terms[0])) {
+        return false;
+    }
+    for (uint32_t i = 1; i <= terms[0]; i++) {
+        put_posting(builder, terms[i], document);
+    }
+    return true;
+}
+
+static bool post_column(struct lahar_shard_builder *builder, struct lahar_builder_field *field,
+                        const struct lahar_shard_column *column, const uint32_t *values,
+                        bool is_presence_known)
+{
+    const bool is_text = field->field_class == LAHAR_CLASS_TEXT;
+    if (!is_text && !reserve_postings(builder, column->slot_count)) {
+        return false;
+    }
+    struct lahar_presence_run run = {0, 0};
+    for (uint32_t slot = 0; slot < column->slot_count; slot++) {
+        const uint32_t value = values[column->codes[slot]];
+        const uint32_t document = column->first_document + column->rows[slot];
+        if (value == LAHAR_SHARD_NO_VALUE) {
+            continue;
+        }
+        if (!is_text) {
+            put_posting(builder, value, document);
+        } else if (!put_token_postings(builder, value, document)) {
+            return false;
+        }
+        if (document == run.end) {
+            run.end++;
+        } else if (document + 1 != run.end) {
+            if (run.end != 0 && !is_presence_known &&
+                !note_presence(builder, field, run.first, run.end)) {
+                return false;
+            }
+            run = (struct lahar_presence_run){document, document + 1};
+        }
+    }
+    return run.first == run.end || is_presence_known ||
+           note_presence(builder, field, run.first, run.end);
+}
+
+lahar_status lahar_shard_builder_post_column(struct lahar_shard_builder *builder, uint32_t field,
+                                             const struct lahar_shard_column *column,
+                                             const uint32_t *values, bool is_presence_known,
+                                             lahar_error *error)
+{
+    LAHAR_ASSERT(field < builder->field_count);
+    return post_column(builder, &builder->fields[field], column, values, is_presence_known)
+               ? LAHAR_OK
+               : no_memory(builder, error);
+}
+
+lahar_status lahar_shard_builder_number_column(struct lahar_shard_builder *builder, uint32_t field,
+                                               const struct lahar_shard_column *column,
+                                               const uint64_t *numbers, lahar_error *error)
+{
+    struct lahar_builder_field *f = field_at(builder, field, LAHAR_CLASS_NUMBER);
+    for (uint32_t slot = 0; slot < column->slot_count; slot++) {
+        if (!lahar_column_values_add(&f->values, column->first_document + column->rows[slot],
+                                     numbers[column->codes[slot]], builder->allocator)) {
+            return no_memory(builder, error);
+        }
+    }
+    return lahar_shard_builder_present_column(builder, field, column, error);
+}
+
+lahar_status lahar_shard_builder_present_column(struct lahar_shard_builder *builder, uint32_t field,
+                                                const struct lahar_shard_column *column,
+                                                lahar_error *error)
+{
+    LAHAR_ASSERT(field < builder->field_count);
+    struct lahar_builder_field *f = &builder->fields[field];
+    for (uint32_t slot = 0; slot < column->slot_count;) {
+        const uint32_t first = column->rows[slot];
+        uint32_t end = first + 1;
+        for (slot++; slot < column->slot_count && column->rows[slot] - first <= end - first;
+             slot++) {
+            end = column->rows[slot] + 1 > end ? column->rows[slot] + 1 : end;
+        }
+        if (!note_presence(builder, f, column->first_document + first,
+                           column->first_document + end)) {
+            return no_memory(builder, error);
+        }
+    }
+    return LAHAR_OK;
+}
+
+uint32_t lahar_shard_builder_document_count(const struct lahar_shard_builder *builder)
+{
+    return builder->document_count;
 }

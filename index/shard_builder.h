@@ -9,6 +9,12 @@
 #include "index/term_table.h"
 #include "index/tokenizer.h"
 
+/* A document has a term. */
+struct lahar_posting {
+    uint32_t term;
+    uint32_t document;
+};
+
 /* Documents first .. end - 1 all have the field. */
 struct lahar_presence_run {
     uint32_t first;
@@ -23,6 +29,7 @@ struct lahar_builder_field {
     struct lahar_presence_run *runs;
     size_t run_count;
     size_t run_capacity;
+    bool are_runs_unsorted; /* documents came out of order: runs are sorted and joined at the end */
     struct lahar_column_values values; /* of a NUMBER field */
 };
 
@@ -38,13 +45,11 @@ struct lahar_shard_builder {
     size_t field_slot_count;
 
     struct lahar_term_table terms;
-    /* The terms of all documents one after the other; those of document d from
-     * document_starts[d] on. */
-    uint32_t *postings;
+    /* Of each term in order of document, unless are_postings_unsorted. */
+    struct lahar_posting *postings;
     size_t posting_count;
     size_t posting_capacity;
-    uint64_t *document_starts;
-    size_t document_capacity;
+    bool are_postings_unsorted; /* some term's are not in order, and perhaps not distinct */
     uint32_t document_count;
 
     struct lahar_id_run *id_runs;

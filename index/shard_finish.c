@@ -59,6 +59,36 @@ static bool allocate_all(struct finish *finish)
            finish->first_of_field != NULL && finish->directory.fields != NULL;
 }
 
+static int compare_documents(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a;
+    const uint32_t y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Puts the documents of a term in order, each once. */
+static void sort_documents(struct finish *finish, size_t term)
+{
+    struct lahar_term_state *state = &finish->builder->terms.states[term];
+    uint32_t *documents = finish->documents + (finish->ends[term] - state->document_count);
+    bool is_sorted = true;
+    for (uint32_t i = 1; i < state->document_count && is_sorted; i++) {
+        is_sorted = documents[i - 1] < documents[i];
+    }
+    if (is_sorted) {
+        return;
+    }
+    qsort(documents, state->document_count, sizeof documents[0], compare_documents);
+    uint32_t kept = 1;
+    for (uint32_t i = 1; i < state->document_count; i++) {
+        if (documents[i] != documents[kept - 1]) {
+            documents[kept++] = documents[i];
+        }
+    }
+    finish->ends[term] -= state->document_count - kept;
+    state->document_count = kept;
+}
+
 static void gather_documents(struct finish *finish)
 {
     const struct lahar_shard_builder *builder = finish->builder;
@@ -67,14 +97,41 @@ static void gather_documents(struct finish *finish)
         finish->ends[i] = start;
         start += builder->terms.states[i].document_count;
     }
-    for (uint32_t document = 0; document < builder->document_count; document++) {
-        const uint64_t end = document + 1 < builder->document_count
-                                 ? builder->document_starts[document + 1]
-                                 : builder->posting_count;
-        for (uint64_t i = builder->document_starts[document]; i < end; i++) {
-            finish->documents[finish->ends[builder->postings[i]]++] = document;
+    for (size_t i = 0; i < builder->posting_count; i++) {
+        const struct lahar_posting *posting = &builder->postings[i];
+        finish->documents[finish->ends[posting->term]++] = posting->document;
+    }
+    for (size_t i = 0; builder->are_postings_unsorted && i < builder->terms.term_count; i++) {
+        sort_documents(finish, i);
+    }
+}
+
+static int compare_runs(const void *a, const void *b)
+{
+    const struct lahar_presence_run *x = a;
+    const struct lahar_presence_run *y = b;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+/* Puts the runs of a field's documents in order and joins those that meet. */
+static void sort_runs(struct lahar_builder_field *field)
+{
+    if (!field->are_runs_unsorted) {
+        return;
+    }
+    qsort(field->runs, field->run_count, sizeof field->runs[0], compare_runs);
+    size_t kept = 0;
+    for (size_t i = 1; i < field->run_count; i++) {
+        struct lahar_presence_run *last = &field->runs[kept];
+        const struct lahar_presence_run run = field->runs[i];
+        if (run.first > last->end) {
+            field->runs[++kept] = run;
+        } else if (run.end > last->end) {
+            last->end = run.end;
         }
     }
+    field->run_count = kept + 1;
+    field->are_runs_unsorted = false;
 }
 
 static void group_by_field(struct finish *finish)
@@ -452,6 +509,9 @@ static bool write_all(struct finish *finish)
     }
     lahar_directory_put_header(finish->lists.out);
     gather_documents(finish);
+    for (size_t i = 0; i < builder->field_count; i++) {
+        sort_runs(&builder->fields[i]);
+    }
     if (!make_groups(finish)) {
         return false;
     }

@@ -1,13 +1,11 @@
 /* Writing the files of one stream of a group.
  *
- * The event file and the shard are made from the same batches, independently of each
- * other: where threads are allowed and the part is large, the shard is built by a
- * second thread, "lahar-index", while this one compresses. Files have temporary names
- * until they are whole and synced. */
+ * Each row is decoded once, into the columns of a block; the shard is built from those columns,
+ * so that a value that repeats is looked up once a block. Where threads are allowed and the
+ * part is large, a second thread indexes, compresses and writes a block while this one fills the
+ * next. Files have temporary names until they are whole and synced. */
 #include "engine/rollover/rollover_files.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 
 #include "engine/event/row.h"
@@ -16,16 +14,13 @@
 #include "io/base/error.h"
 
 enum {
-    /* Parts below this are indexed by the same thread: starting one costs more. */
+    /* Parts below this are written by one thread: starting another costs more. */
     PARALLEL_RAW_BYTES_MIN = 1024 * 1024
 };
 
-typedef lahar_status (*event_visitor)(void *context, const lahar_event *event, uint32_t row_size,
-                                      lahar_error *error);
-
-static lahar_status visit_batch(const struct lahar_resident_batch *batch, uint32_t stream,
-                                struct lahar_arena *arena, event_visitor visit, void *context,
-                                lahar_error *error)
+static lahar_status add_batch(const struct lahar_resident_batch *batch, uint32_t stream,
+                              struct lahar_arena *arena, struct lahar_segment_writer *writer,
+                              lahar_error *error)
 {
     const uint8_t *row = batch->rows;
     size_t left = batch->rows_size;
@@ -45,7 +40,7 @@ static lahar_status visit_batch(const struct lahar_resident_batch *batch, uint32
             if (event.time_ns == LAHAR_TIME_OF_ARRIVAL) {
                 event.time_ns = batch->arrival_ns;
             }
-            LAHAR_TRY(visit(context, &event, size, error));
+            LAHAR_TRY(lahar_segment_writer_add(writer, &event, size, error));
         }
         row += size;
         left -= size;
@@ -53,10 +48,10 @@ static lahar_status visit_batch(const struct lahar_resident_batch *batch, uint32
     return LAHAR_OK;
 }
 
-/* Visits the part's events in id order. */
-static lahar_status visit_part(lahar_store *store, const struct lahar_rollover_group_range *range,
-                               const struct lahar_rollover_part *part, event_visitor visit,
-                               void *context, lahar_error *error)
+/* Adds the part's events in id order. */
+static lahar_status add_part(lahar_store *store, const struct lahar_rollover_group_range *range,
+                             const struct lahar_rollover_part *part,
+                             struct lahar_segment_writer *writer, lahar_error *error)
 {
     struct lahar_arena arena;
     lahar_arena_init(&arena, &store->allocator, 0);
@@ -70,68 +65,13 @@ static lahar_status visit_part(lahar_store *store, const struct lahar_rollover_g
             status = lahar_fail(error, LAHAR_CANCELLED, "the store is closing");
             break;
         }
-        status = visit_batch(&range->batches[i], part->stream, &arena, visit, context, error);
+        status = add_batch(&range->batches[i], part->stream, &arena, writer, error);
     }
     lahar_arena_deinit(&arena);
     return status;
 }
 
 /* --- the shard ---------------------------------------------------------------------- */
-
-/* Building the shard of a part in memory; all of a task is its thread's until it is joined. */
-struct shard_task {
-    lahar_store *store;
-    const struct lahar_rollover_group_range *range;
-    const struct lahar_rollover_part *part;
-    struct lahar_buffer bytes;
-    lahar_status status;
-    lahar_error error;
-};
-
-static lahar_status feed_event(void *context, const lahar_event *event, uint32_t row_size,
-                               lahar_error *error)
-{
-    (void)row_size;
-    return lahar_index_feed_add(context, event, error);
-}
-
-static void *build_shard(void *context)
-{
-    struct shard_task *task = context;
-    lahar_store *store = task->store;
-    struct lahar_index_feed *feed = NULL;
-    lahar_status status = lahar_index_feed_create(store->catalog, task->part->stream,
-                                                  &store->allocator, &feed, &task->error);
-    if (status == LAHAR_OK) {
-        status = visit_part(store, task->range, task->part, feed_event, feed, &task->error);
-    }
-    if (status == LAHAR_OK) {
-        status = lahar_index_feed_finish(feed, &task->bytes, &task->error);
-    }
-    if (status == LAHAR_OK && task->bytes.has_failed) {
-        status = lahar_fail(&task->error, LAHAR_NO_MEMORY, "no memory for a shard");
-    }
-    lahar_index_feed_destroy(feed);
-    task->status = status;
-    return NULL;
-}
-
-static bool start_index_thread(struct shard_task *task, pthread_t *thread_out)
-{
-    if (!task->store->config.start_threads || task->part->raw_bytes < PARALLEL_RAW_BYTES_MIN) {
-        return false;
-    }
-    sigset_t all;
-    sigset_t before;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    const bool is_started = pthread_create(thread_out, NULL, build_shard, task) == 0;
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (is_started) {
-        (void)pthread_setname_np(*thread_out, "lahar-index");
-    }
-    return is_started;
-}
 
 /* "<directory>/<name of info><suffix>" */
 static lahar_status file_path(const lahar_store *store, const struct lahar_segment_info *info,
@@ -179,15 +119,17 @@ static lahar_status write_shard(lahar_store *store, const struct lahar_buffer *b
 
 /* --- the event file ------------------------------------------------------------------- */
 
-static lahar_status write_event(void *context, const lahar_event *event, uint32_t row_size,
+static lahar_status index_block(void *context, const struct lahar_block_columns *columns,
                                 lahar_error *error)
 {
-    return lahar_segment_writer_add(context, event, row_size, error);
+    return lahar_index_feed_add(context, columns, error);
 }
 
+/* Writes the event file, from whose blocks the feed learns. */
 static lahar_status write_events(lahar_store *store, const struct lahar_rollover_group_range *range,
                                  const struct lahar_rollover_part *part,
-                                 struct lahar_segment_info *info_out, lahar_error *error)
+                                 struct lahar_index_feed *feed, struct lahar_segment_info *info_out,
+                                 lahar_error *error)
 {
     const struct lahar_segment_writer_options options = {
         .compression_level = store->options.no_compression ? 0 : store->options.compression_level,
@@ -195,11 +137,14 @@ static lahar_status write_events(lahar_store *store, const struct lahar_rollover
         .stream = part->stream,
         .group_first_id = range->first_id,
         .group_end_id = range->end_id,
-        .group_file_count = range->part_count};
+        .group_file_count = range->part_count,
+        .use_thread = store->config.start_threads && part->raw_bytes >= PARALLEL_RAW_BYTES_MIN,
+        .observe_block = index_block,
+        .observe_context = feed};
     struct lahar_segment_writer *writer = NULL;
     LAHAR_TRY(lahar_segment_writer_create(store->io, store->events_directory, store->catalog,
                                           &options, &store->allocator, &writer, error));
-    lahar_status status = visit_part(store, range, part, write_event, writer, error);
+    lahar_status status = add_part(store, range, part, writer, error);
     if (status == LAHAR_OK) {
         status = lahar_segment_writer_finish(writer, info_out, error);
     }
@@ -242,33 +187,29 @@ lahar_status lahar_rollover_write_part(lahar_store *store,
                                        struct lahar_manifest_file *file_out, lahar_error *error)
 {
     *file_out = (struct lahar_manifest_file){0};
-    struct shard_task task = {.store = store, .range = range, .part = part};
-    lahar_buffer_init(&task.bytes, &store->allocator);
-    pthread_t thread;
-    const bool has_thread = start_index_thread(&task, &thread);
-    lahar_status status = write_events(store, range, part, &file_out->info, error);
-    const bool has_events = status == LAHAR_OK;
-    if (has_thread) {
-        (void)pthread_join(thread, NULL);
-    } else if (has_events) {
-        (void)build_shard(&task);
+    struct lahar_buffer shard;
+    lahar_buffer_init(&shard, &store->allocator);
+    struct lahar_index_feed *feed = NULL;
+    lahar_status status =
+        lahar_index_feed_create(store->catalog, part->stream, &store->allocator, &feed, error);
+    if (status == LAHAR_OK) {
+        status = write_events(store, range, part, feed, &file_out->info, error);
     }
-    if (has_events && task.status != LAHAR_OK) {
-        status = task.status;
-        if (error != NULL && error->status == LAHAR_OK) {
-            *error = task.error;
-        }
+    const bool has_events = status == LAHAR_OK;
+    if (status == LAHAR_OK) {
+        status = lahar_index_feed_finish(feed, &shard, error);
     }
     if (status == LAHAR_OK) {
         status = sum_toc(store, file_out, error);
     }
     if (status == LAHAR_OK) {
-        status = write_shard(store, &task.bytes, file_out, error);
+        status = write_shard(store, &shard, file_out, error);
     }
     if (status != LAHAR_OK && has_events) {
         lahar_rollover_remove_part(store, file_out);
     }
-    lahar_buffer_deinit(&task.bytes);
+    lahar_index_feed_destroy(feed);
+    lahar_buffer_deinit(&shard);
     return status;
 }
 

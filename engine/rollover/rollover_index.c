@@ -1,51 +1,12 @@
-/* From events to index entries. Field numbers of the shard are looked up once per
- * declared field; attribute keys, which are open-ended, are remembered by their place
- * in the map, because the events of a stream mostly carry the same attributes in the
- * same order. */
+/* From the columns of a block to index entries. Each entry of a column is looked up once, then
+ * posted by its code; attributes are the elements of their maps. Field numbers of the shard
+ * are looked up once per declared field, and once a block for each attribute. */
 #include "engine/rollover/rollover_index.h"
 
 #include <string.h>
 
-#include "engine/event/flowfile.h"
-#include "engine/event/row.h"
+#include "engine/rollover/index_feed.h"
 #include "io/base/error.h"
-
-enum {
-    HINT_COUNT = 64,   /* attributes of an event that are remembered by place */
-    HINT_KEY_SIZE = 52 /* longer keys are looked up each time */
-};
-
-struct attribute_hint {
-    uint32_t field; /* of the shard */
-    uint8_t key_size;
-    uint8_t key[HINT_KEY_SIZE];
-};
-
-/* A declared field and its place in the shard. */
-struct feed_field {
-    uint32_t field; /* of the shard, once is_known */
-    bool is_known;
-    struct attribute_hint *hints; /* of a map; HINT_COUNT of them, a key size of 0 is unused */
-};
-
-/* What is indexed of a provenance stream besides its fields. */
-struct provenance_feed {
-    bool is_used;
-    uint32_t source_system;      /* field of the event */
-    struct feed_field removed;   /* keys of attributes that were removed */
-    struct feed_field source;    /* uuids in identifiers of source systems */
-    struct feed_field inherited; /* previous attributes still in effect, as attributes */
-};
-
-struct lahar_index_feed {
-    const struct lahar_schema_catalog *catalog;
-    const struct lahar_stream *stream;
-    struct lahar_shard_builder *builder;
-    struct feed_field *fields; /* as many as the stream has, in their order */
-    struct provenance_feed provenance;
-    struct lahar_buffer name; /* scratch for "attr.<key>" */
-    const lahar_allocator *allocator;
-};
 
 lahar_status lahar_index_feed_create(const struct lahar_schema_catalog *catalog, uint32_t stream,
                                      const lahar_allocator *allocator,
@@ -67,6 +28,10 @@ lahar_status lahar_index_feed_create(const struct lahar_schema_catalog *catalog,
         found->schema == LAHAR_SCHEMA_PROVENANCE &&
         lahar_schema_find_field(catalog, "source_system", 13, &feed->provenance.source_system);
     lahar_buffer_init(&feed->name, allocator);
+    lahar_buffer_init(&feed->values, allocator);
+    lahar_buffer_init(&feed->numbers, allocator);
+    lahar_buffer_init(&feed->flags, allocator);
+    lahar_provenance_feed_init(&feed->provenance, allocator);
     feed->fields = lahar_allocate_zeroed(allocator, found->field_count, sizeof *feed->fields);
     lahar_status status = LAHAR_OK;
     if (feed->fields == NULL) {
@@ -88,15 +53,15 @@ void lahar_index_feed_destroy(struct lahar_index_feed *feed)
     if (feed == NULL) {
         return;
     }
-    for (uint32_t i = 0; feed->fields != NULL && i < feed->stream->field_count; i++) {
-        lahar_release(feed->allocator, feed->fields[i].hints);
-    }
     lahar_release(feed->allocator, feed->fields);
-    lahar_release(feed->allocator, feed->provenance.inherited.hints);
     if (feed->builder != NULL) {
         lahar_shard_builder_destroy(feed->builder);
     }
     lahar_buffer_deinit(&feed->name);
+    lahar_buffer_deinit(&feed->values);
+    lahar_buffer_deinit(&feed->numbers);
+    lahar_buffer_deinit(&feed->flags);
+    lahar_provenance_feed_deinit(&feed->provenance);
     lahar_release(feed->allocator, feed);
 }
 
@@ -123,82 +88,204 @@ static enum lahar_field_class class_of(lahar_type type)
     return LAHAR_CLASS_KEYWORD;
 }
 
-static uint64_t number_of(const lahar_value *value)
+static uint64_t number_of(lahar_type type, uint64_t bits)
 {
-    switch (value->type) {
+    switch (type) {
     case LAHAR_I64:
-        return lahar_number_from_i64(value->as.i64);
-    case LAHAR_F64:
-        return lahar_number_from_f64(value->as.f64);
-    case LAHAR_BOOL:
-        return lahar_number_from_u64(value->as.boolean ? 1 : 0);
     case LAHAR_TIME:
-        return lahar_number_from_i64(value->as.time_ns);
+        return lahar_number_from_i64((int64_t)bits);
+    case LAHAR_F64: {
+        double value = 0;
+        memcpy(&value, &bits, sizeof value);
+        return lahar_number_from_f64(value);
+    }
     default:
-        return lahar_number_from_u64(value->as.u64);
+        return lahar_number_from_u64(bits);
     }
 }
 
-/* The shard's field for an attribute's key. */
-static lahar_status attribute_field(struct lahar_index_feed *feed, const char *prefix,
-                                    lahar_bytes key, uint32_t *field_out, lahar_error *error)
+static lahar_status no_memory(lahar_error *error)
+{
+    return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to index events");
+}
+
+lahar_status lahar_index_attribute_field(struct lahar_index_feed *feed, const char *prefix,
+                                         lahar_bytes key, uint32_t *field_out, lahar_error *error)
 {
     lahar_buffer_clear(&feed->name);
     lahar_buffer_put(&feed->name, prefix, strlen(prefix));
     lahar_buffer_put(&feed->name, key.data, key.size);
     if (feed->name.has_failed) {
-        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for an attribute's name");
+        return no_memory(error);
     }
     return lahar_shard_builder_field(feed->builder, feed->name.data, feed->name.size,
                                      LAHAR_CLASS_KEYWORD, field_out, error);
 }
 
-/* is_inherited: previous attributes as far as they are still in effect, under the names of
- * attributes; updated may be NULL. */
-static lahar_status add_pairs(struct lahar_index_feed *feed, struct feed_field *place,
-                              const lahar_value *value, bool is_inherited,
-                              const lahar_value *updated, lahar_error *error)
+lahar_bytes lahar_column_entry(const struct lahar_column *column, uint32_t entry)
 {
-    const char *prefix = value->field == LAHAR_FIELD_PREVIOUS && !is_inherited ? "prev." : "attr.";
-    if (place->hints == NULL) {
-        place->hints = lahar_allocate_zeroed(feed->allocator, HINT_COUNT, sizeof *place->hints);
-        if (place->hints == NULL) {
-            return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to index attributes");
-        }
+    if (column->kind == LAHAR_COLUMN_UUID) {
+        return (lahar_bytes){column->data.data + (size_t)entry * sizeof(lahar_uuid),
+                             sizeof(lahar_uuid)};
     }
-    for (size_t i = 0; i < value->as.map.count; i++) {
-        const lahar_pair *pair = &value->as.map.items[i];
-        if (pair->is_null || (is_inherited && !lahar_previous_is_effective(value, i, updated))) {
+    const uint32_t *ends = lahar_column_ends(column);
+    const uint32_t start = entry == 0 ? 0 : ends[entry - 1];
+    const uint32_t size = ends[entry] - start;
+    return size == 0 ? (lahar_bytes){"", 0} : (lahar_bytes){column->data.data + start, size};
+}
+
+uint32_t *lahar_index_reserve_values(struct lahar_buffer *buffer, uint32_t count)
+{
+    lahar_buffer_clear(buffer);
+    return lahar_buffer_reserve(buffer, (size_t)count * sizeof(uint32_t))
+               ? (uint32_t *)(void *)buffer->data
+               : NULL;
+}
+
+struct lahar_shard_column lahar_index_column(const struct lahar_index_feed *feed,
+                                             const struct lahar_column *column)
+{
+    return (struct lahar_shard_column){.first_document = feed->first_document,
+                                       .slot_count = column->slot_count,
+                                       .rows = lahar_column_rows(column),
+                                       .codes = lahar_column_codes(column)};
+}
+
+/* Keywords, texts or uuids. */
+static lahar_status add_values(struct lahar_index_feed *feed, uint32_t field,
+                               const struct lahar_column *column, bool is_presence_known,
+                               lahar_error *error)
+{
+    uint32_t *values = lahar_index_reserve_values(&feed->values, column->entry_count + 1);
+    if (values == NULL) {
+        return no_memory(error);
+    }
+    for (uint32_t entry = 0; entry < column->entry_count; entry++) {
+        const lahar_bytes bytes = lahar_column_entry(column, entry);
+        LAHAR_TRY(lahar_shard_builder_value(feed->builder, field, bytes.data, bytes.size,
+                                            &values[entry], error));
+    }
+    const struct lahar_shard_column slots = lahar_index_column(feed, column);
+    return lahar_shard_builder_post_column(feed->builder, field, &slots, values, is_presence_known,
+                                           error);
+}
+
+static lahar_status add_numbers(struct lahar_index_feed *feed, uint32_t field, lahar_type type,
+                                const struct lahar_column *column, lahar_error *error)
+{
+    lahar_buffer_clear(&feed->numbers);
+    if (!lahar_buffer_reserve(&feed->numbers, ((size_t)column->entry_count + 1) * 8)) {
+        return no_memory(error);
+    }
+    uint64_t *numbers = (uint64_t *)(void *)feed->numbers.data;
+    const uint64_t *entries = (const uint64_t *)(const void *)column->data.data;
+    for (uint32_t entry = 0; entry < column->entry_count; entry++) {
+        numbers[entry] = number_of(type, entries[entry]);
+    }
+    const struct lahar_shard_column slots = lahar_index_column(feed, column);
+    return lahar_shard_builder_number_column(feed->builder, field, &slots, numbers, error);
+}
+
+/* Which slots of a map's unnamed keys hold null: only the shapes tell. One byte a slot; NULL when
+ * memory is refused. */
+static const uint8_t *find_unnamed_nulls(struct lahar_index_feed *feed,
+                                         const struct lahar_element *element)
+{
+    const struct lahar_map_scope *map = element->map;
+    const struct lahar_column *unnamed = &map->elements[0]->column;
+    const uint32_t *rows = lahar_column_rows(unnamed);
+    const uint32_t *shape_rows = lahar_column_rows(&element->column);
+    const uint32_t *shape_codes = lahar_column_codes(&element->column);
+    const uint64_t *nodes = (const uint64_t *)(const void *)element->column.data.data;
+    lahar_buffer_clear(&feed->flags);
+    if (!lahar_buffer_reserve(&feed->flags, (size_t)unnamed->slot_count + 1)) {
+        return NULL;
+    }
+    uint8_t *is_null = feed->flags.data;
+    memset(is_null, 0, unnamed->slot_count);
+    uint32_t slot = 0;
+    for (uint32_t i = 0; i < element->column.slot_count && slot < unnamed->slot_count; i++) {
+        const uint32_t first = slot;
+        while (slot < unnamed->slot_count && rows[slot] == shape_rows[i]) {
+            slot++;
+        }
+        if (slot == first) {
             continue;
         }
-        struct attribute_hint *hint = &place->hints[i % HINT_COUNT];
-        uint32_t field = hint->field;
-        const bool is_short = pair->key.size != 0 && pair->key.size <= HINT_KEY_SIZE;
-        if (!is_short || hint->key_size != pair->key.size ||
-            memcmp(hint->key, pair->key.data, pair->key.size) != 0) {
-            LAHAR_TRY(attribute_field(feed, prefix, pair->key, &field, error));
-            if (is_short) {
-                hint->field = field;
-                hint->key_size = (uint8_t)pair->key.size;
-                memcpy(hint->key, pair->key.data, pair->key.size);
+        for (uint32_t node = (uint32_t)nodes[shape_codes[i]]; node != 0;) {
+            const struct lahar_shape_node *item = lahar_shapes_node(&map->shapes, node);
+            if (item->label / 2 == 0) {
+                is_null[first + item->occurrence] = item->label & 1;
             }
+            node = item->parent;
         }
-        LAHAR_TRY(lahar_shard_builder_keyword(feed->builder, field, pair->value.data,
-                                              pair->value.size, error));
+    }
+    return is_null;
+}
+
+/* The pairs whose keys have no columns of their own, one by one. */
+static lahar_status add_unnamed(struct lahar_index_feed *feed, const char *prefix,
+                                const struct lahar_element *element, lahar_error *error)
+{
+    const struct lahar_element *unnamed = element->map->elements[0];
+    if (unnamed->column.slot_count == 0) {
+        return LAHAR_OK;
+    }
+    const uint8_t *is_null = find_unnamed_nulls(feed, element);
+    if (is_null == NULL) {
+        return no_memory(error);
+    }
+    for (uint32_t slot = 0; slot < unnamed->column.slot_count; slot++) {
+        if (is_null[slot] != 0) {
+            continue;
+        }
+        const lahar_bytes key =
+            lahar_column_entry(&unnamed->column, lahar_column_codes(&unnamed->column)[slot]);
+        const lahar_bytes bytes =
+            lahar_column_entry(&unnamed->second, lahar_column_codes(&unnamed->second)[slot]);
+        uint32_t field = 0;
+        LAHAR_TRY(lahar_index_attribute_field(feed, prefix, key, &field, error));
+        LAHAR_TRY(
+            lahar_index_post(feed, field, lahar_column_rows(&unnamed->column)[slot], bytes, error));
     }
     return LAHAR_OK;
 }
 
-static lahar_status add_map(struct lahar_index_feed *feed, struct feed_field *place,
-                            const lahar_value *value, lahar_error *error)
+lahar_status lahar_index_post(struct lahar_index_feed *feed, uint32_t field, uint32_t row,
+                              lahar_bytes bytes, lahar_error *error)
 {
-    return add_pairs(feed, place, value, false, NULL, error);
+    static const uint32_t code = 0;
+    const struct lahar_shard_column slot = {feed->first_document, 1, &row, &code};
+    uint32_t value = 0;
+    LAHAR_TRY(
+        lahar_shard_builder_value(feed->builder, field, bytes.data, bytes.size, &value, error));
+    return lahar_shard_builder_post_column(feed->builder, field, &slot, &value, false, error);
 }
 
-/* The field of that name and class, looked up once. */
-static lahar_status find_place(struct lahar_index_feed *feed, struct feed_field *place,
-                               const char *name, enum lahar_field_class field_class,
-                               lahar_error *error)
+static lahar_status add_map(struct lahar_index_feed *feed, const struct lahar_element *element,
+                            lahar_error *error)
+{
+    const char *prefix = element->field == LAHAR_FIELD_PREVIOUS ? "prev." : "attr.";
+    const struct lahar_map_scope *map = element->map;
+    if (map == NULL) {
+        return LAHAR_OK; /* there was no value but null */
+    }
+    for (uint32_t i = 1; i < map->count; i++) {
+        const struct lahar_element *attribute = map->elements[i];
+        if (attribute->column.slot_count == 0) {
+            continue;
+        }
+        uint32_t field = 0;
+        LAHAR_TRY(lahar_index_attribute_field(
+            feed, prefix, (lahar_bytes){attribute->key, attribute->key_size}, &field, error));
+        LAHAR_TRY(add_values(feed, field, &attribute->column, false, error));
+    }
+    return add_unnamed(feed, prefix, element, error);
+}
+
+lahar_status lahar_index_find_place(struct lahar_index_feed *feed, struct lahar_feed_field *place,
+                                    const char *name, enum lahar_field_class field_class,
+                                    lahar_error *error)
 {
     if (!place->is_known) {
         LAHAR_TRY(lahar_shard_builder_field(feed->builder, name, strlen(name), field_class,
@@ -208,113 +295,52 @@ static lahar_status find_place(struct lahar_index_feed *feed, struct feed_field 
     return LAHAR_OK;
 }
 
-static lahar_status add_removed(struct lahar_index_feed *feed, const lahar_value *updated,
-                                lahar_error *error)
+static lahar_status add_element(struct lahar_index_feed *feed, struct lahar_feed_field *place,
+                                const struct lahar_element *element, lahar_error *error)
 {
-    struct feed_field *place = &feed->provenance.removed;
-    for (size_t i = 0; i < updated->as.map.count; i++) {
-        const lahar_pair *pair = &updated->as.map.items[i];
-        if (pair->is_null) {
-            LAHAR_TRY(find_place(feed, place, "_removed", LAHAR_CLASS_KEYWORD, error));
-            LAHAR_TRY(lahar_shard_builder_keyword(feed->builder, place->field, pair->key.data,
-                                                  pair->key.size, error));
-        }
+    if (element->type == LAHAR_MAP) {
+        return add_map(feed, element, error);
     }
-    return LAHAR_OK;
-}
-
-static const lahar_value *find_value(const lahar_event *event, uint32_t field, lahar_type type)
-{
-    const lahar_value *value = lahar_event_find(event, field);
-    return value != NULL && !value->is_null && value->type == type ? value : NULL;
-}
-
-static lahar_status add_provenance(struct lahar_index_feed *feed, const lahar_event *event,
-                                   lahar_error *error)
-{
-    struct provenance_feed *provenance = &feed->provenance;
-    const lahar_value *updated = find_value(event, LAHAR_FIELD_ATTRIBUTES, LAHAR_MAP);
-    const lahar_value *previous = find_value(event, LAHAR_FIELD_PREVIOUS, LAHAR_MAP);
-    const lahar_value *source = find_value(event, provenance->source_system, LAHAR_KEYWORD);
-    lahar_uuid uuid;
-    if (updated != NULL) {
-        LAHAR_TRY(add_removed(feed, updated, error));
-    }
-    if (previous != NULL) {
-        LAHAR_TRY(add_pairs(feed, &provenance->inherited, previous, true, updated, error));
-    }
-    if (source != NULL && lahar_source_system_uuid(source->as.bytes, &uuid)) {
-        LAHAR_TRY(find_place(feed, &provenance->source, "source_system", LAHAR_CLASS_UUID, error));
-        LAHAR_TRY(lahar_shard_builder_uuid(feed->builder, provenance->source.field, &uuid, error));
-    }
-    return LAHAR_OK;
-}
-
-static lahar_status add_list(struct lahar_index_feed *feed, uint32_t field,
-                             const lahar_value *value, lahar_error *error)
-{
-    LAHAR_TRY(lahar_shard_builder_present(feed->builder, field, error));
-    if (value->type == LAHAR_LIST_UUID) {
-        for (size_t i = 0; i < value->as.uuids.count; i++) {
-            LAHAR_TRY(
-                lahar_shard_builder_uuid(feed->builder, field, &value->as.uuids.items[i], error));
-        }
+    if (element->column.slot_count == 0) {
         return LAHAR_OK;
     }
-    for (size_t i = 0; i < value->as.keywords.count; i++) {
-        const lahar_bytes *item = &value->as.keywords.items[i];
-        LAHAR_TRY(lahar_shard_builder_keyword(feed->builder, field, item->data, item->size, error));
-    }
-    return LAHAR_OK;
-}
-
-static lahar_status add_value(struct lahar_index_feed *feed, struct feed_field *place,
-                              const lahar_value *value, lahar_error *error)
-{
-    if (value->type == LAHAR_MAP) {
-        return add_map(feed, place, value, error);
-    }
-    if (!place->is_known) {
-        const char *name = lahar_schema_field_name(feed->catalog, value->field);
-        LAHAR_TRY(lahar_shard_builder_field(feed->builder, name, strlen(name),
-                                            class_of(value->type), &place->field, error));
-        place->is_known = true;
-    }
-    switch (value->type) {
+    LAHAR_TRY(lahar_index_find_place(feed, place,
+                                     lahar_schema_field_name(feed->catalog, element->field),
+                                     class_of(element->type), error));
+    switch (element->type) {
     case LAHAR_KEYWORD:
-        return lahar_shard_builder_keyword(feed->builder, place->field, value->as.bytes.data,
-                                           value->as.bytes.size, error);
     case LAHAR_TEXT:
-        LAHAR_TRY(lahar_shard_builder_present(feed->builder, place->field, error));
-        return lahar_shard_builder_text(feed->builder, place->field, value->as.bytes.data,
-                                        value->as.bytes.size, error);
     case LAHAR_UUID:
-        return lahar_shard_builder_uuid(feed->builder, place->field, &value->as.uuid, error);
+        return add_values(feed, place->field, &element->column, false, error);
     case LAHAR_LIST_UUID:
-    case LAHAR_LIST_KEYWORD:
-        return add_list(feed, place->field, value, error);
+    case LAHAR_LIST_KEYWORD: {
+        /* An empty list is a value too. */
+        const struct lahar_shard_column lists = lahar_index_column(feed, &element->column);
+        LAHAR_TRY(lahar_shard_builder_present_column(feed->builder, place->field, &lists, error));
+        return add_values(feed, place->field, &element->second, true, error);
+    }
     default:
-        return lahar_shard_builder_number(feed->builder, place->field, number_of(value), error);
+        return add_numbers(feed, place->field, element->type, &element->column, error);
     }
 }
 
-lahar_status lahar_index_feed_add(struct lahar_index_feed *feed, const lahar_event *event,
-                                  lahar_error *error)
+lahar_status lahar_index_feed_add(struct lahar_index_feed *feed,
+                                  const struct lahar_block_columns *block, lahar_error *error)
 {
-    LAHAR_TRY(lahar_shard_builder_document(feed->builder, event->id, event->time_ns, error));
-    for (size_t i = 0; i < event->value_count; i++) {
-        const lahar_value *value = &event->values[i];
-        const uint32_t ordinal = lahar_stream_ordinal(feed->stream, value->field);
-        if (ordinal == LAHAR_ORDINAL_NONE || value->is_null || value->type == LAHAR_BYTES) {
-            continue;
-        }
-        const struct lahar_stream_field *field = &feed->stream->fields[ordinal];
-        if (!field->is_indexed || field->is_hidden) {
-            continue;
-        }
-        LAHAR_TRY(add_value(feed, &feed->fields[ordinal], value, error));
+    feed->first_document = lahar_shard_builder_document_count(feed->builder);
+    for (uint32_t row = 0; row < block->row_count; row++) {
+        LAHAR_TRY(
+            lahar_shard_builder_document(feed->builder, block->ids[row], block->times[row], error));
     }
-    return feed->provenance.is_used ? add_provenance(feed, event, error) : LAHAR_OK;
+    for (uint32_t i = 0; i < feed->stream->field_count; i++) {
+        const struct lahar_stream_field *field = &feed->stream->fields[i];
+        const struct lahar_element *element = block->scope->elements[i];
+        if (element != NULL && element->is_used && field->is_indexed && !field->is_hidden &&
+            field->type != LAHAR_BYTES) {
+            LAHAR_TRY(add_element(feed, &feed->fields[i], element, error));
+        }
+    }
+    return feed->provenance.is_used ? lahar_index_add_provenance(feed, block, error) : LAHAR_OK;
 }
 
 lahar_status lahar_index_feed_finish(struct lahar_index_feed *feed, struct lahar_buffer *out,

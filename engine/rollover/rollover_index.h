@@ -1,4 +1,4 @@
-/* Feeding events to a shard builder: which field is indexed how.
+/* Feeding the columns of blocks to a shard builder: which field is indexed how.
  *
  *   keyword, list<keyword>            keyword, by value
  *   text                              text, by token
@@ -15,6 +15,7 @@
 #define LAHAR_ROLLOVER_ROLLOVER_INDEX_H
 
 #include "engine/event/schema.h"
+#include "engine/segment/block_writer.h"
 #include "index/shard.h"
 #include "io/base/buffer.h"
 
@@ -24,9 +25,9 @@ lahar_status lahar_index_feed_create(const struct lahar_schema_catalog *catalog,
                                      const lahar_allocator *allocator,
                                      struct lahar_index_feed **feed_out, lahar_error *error);
 void lahar_index_feed_destroy(struct lahar_index_feed *feed); /* NULL is allowed */
-/* The next event, with id and time resolved. */
-lahar_status lahar_index_feed_add(struct lahar_index_feed *feed, const lahar_event *event,
-                                  lahar_error *error);
+/* The next block's events. A value is looked up once for all of its places in the block. */
+lahar_status lahar_index_feed_add(struct lahar_index_feed *feed,
+                                  const struct lahar_block_columns *block, lahar_error *error);
 /* Appends the finished shard to out. */
 lahar_status lahar_index_feed_finish(struct lahar_index_feed *feed, struct lahar_buffer *out,
                                      lahar_error *error);

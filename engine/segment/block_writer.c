@@ -29,6 +29,7 @@ struct lahar_block_writer {
     struct lahar_buffer groups;    /* their stored bytes */
     struct lahar_block_info info;
     uint64_t raw_size;
+    uint32_t image_size; /* without the structure, once the block is encoded */
 };
 
 lahar_status lahar_block_writer_create(const struct lahar_stream *stream,
@@ -91,6 +92,14 @@ uint32_t lahar_block_writer_row_count(const struct lahar_block_writer *writer)
 uint64_t lahar_block_writer_raw_size(const struct lahar_block_writer *writer)
 {
     return writer->raw_size;
+}
+
+struct lahar_block_columns lahar_block_writer_columns(const struct lahar_block_writer *writer)
+{
+    return (struct lahar_block_columns){.scope = &writer->scope,
+                                        .ids = (const uint64_t *)(void *)writer->ids.data.data,
+                                        .times = (const int64_t *)(void *)writer->times.data.data,
+                                        .row_count = writer->info.row_count};
 }
 
 static inline int64_t min_of(int64_t a, int64_t b)
@@ -428,37 +437,43 @@ static bool clear(struct lahar_block_writer *writer)
     return lahar_scope_writer_clear(&writer->scope);
 }
 
-lahar_status lahar_block_writer_finish(struct lahar_block_writer *writer, struct lahar_buffer *out,
-                                       struct lahar_block_info *info_out, lahar_error *error)
+lahar_status lahar_block_writer_encode(struct lahar_block_writer *writer, lahar_error *error)
 {
     LAHAR_ASSERT(writer->info.row_count > 0);
-    struct lahar_buffer *groups = &writer->groups;
-    uint32_t *bases = NULL;
-    lahar_status status = LAHAR_NO_MEMORY;
-    const size_t start = out->size;
-
     place_columns(writer);
     if (writer->placed.has_failed) {
-        goto cleanup;
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to put a block together");
     }
     struct lahar_placed_column *placed = (void *)writer->placed.data;
     const uint32_t count = (uint32_t)(writer->placed.size / sizeof placed[0]);
-    if (!lahar_column_encoder_run(&writer->encoder, placed, count, writer->info.row_count)) {
-        goto cleanup;
+    uint32_t *bases = NULL;
+    if (lahar_column_encoder_run(&writer->encoder, placed, count, writer->info.row_count)) {
+        bases = lay_out_groups(writer, &writer->image_size);
     }
-    uint32_t image_size = 0;
-    bases = lay_out_groups(writer, &image_size);
     if (bases == NULL) {
-        goto cleanup;
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to put a block together");
     }
     put_structure(writer, bases);
+    lahar_release(&writer->allocator, bases);
+    return writer->structure.has_failed
+               ? lahar_fail(error, LAHAR_NO_MEMORY, "no memory to put a block together")
+               : LAHAR_OK;
+}
+
+lahar_status lahar_block_writer_compress(struct lahar_block_writer *writer,
+                                         struct lahar_buffer *out,
+                                         struct lahar_block_info *info_out, lahar_error *error)
+{
+    struct lahar_buffer *groups = &writer->groups;
+    lahar_status status = LAHAR_NO_MEMORY;
+    const size_t start = out->size;
     lahar_buffer_clear(&writer->table);
     lahar_buffer_clear(groups);
     put_groups(writer, groups);
-    if (groups->has_failed || writer->structure.has_failed || writer->table.has_failed) {
+    if (groups->has_failed || writer->table.has_failed) {
         goto cleanup;
     }
-    put_header(writer, out, start, groups, image_size);
+    put_header(writer, out, start, groups, writer->image_size);
     if (out->has_failed) {
         goto cleanup;
     }
@@ -467,11 +482,17 @@ lahar_status lahar_block_writer_finish(struct lahar_block_writer *writer, struct
     info_out->checksum = lahar_crc32c(0, out->data + start, info_out->size);
     status = clear(writer) ? LAHAR_OK : LAHAR_NO_MEMORY;
 cleanup:
-    lahar_release(&writer->allocator, bases);
     if (groups->capacity > 4 * LAHAR_BLOCK_RAW_SIZE) {
         lahar_buffer_deinit(groups);
         lahar_buffer_init(groups, &writer->allocator);
     }
     return status == LAHAR_OK ? LAHAR_OK
                               : lahar_fail(error, status, "no memory to put a block together");
+}
+
+lahar_status lahar_block_writer_finish(struct lahar_block_writer *writer, struct lahar_buffer *out,
+                                       struct lahar_block_info *info_out, lahar_error *error)
+{
+    LAHAR_TRY(lahar_block_writer_encode(writer, error));
+    return lahar_block_writer_compress(writer, out, info_out, error);
 }

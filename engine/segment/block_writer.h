@@ -5,6 +5,7 @@
 #ifndef LAHAR_SEGMENT_BLOCK_WRITER_H
 #define LAHAR_SEGMENT_BLOCK_WRITER_H
 
+#include "engine/segment/scope_writer.h"
 #include "engine/segment/segment.h"
 
 struct lahar_block_writer;
@@ -20,8 +21,24 @@ lahar_status lahar_block_writer_add(struct lahar_block_writer *writer, const lah
 uint32_t lahar_block_writer_row_count(const struct lahar_block_writer *writer);
 uint64_t lahar_block_writer_raw_size(const struct lahar_block_writer *writer);
 
-/* Appends the block to out and starts the next one; info_out->offset and
- * first_ordinal are the caller's. The block has at least one event. */
+/* The columns of the block being filled; valid until the next one is begun. */
+struct lahar_block_columns {
+    const struct lahar_scope_writer *scope;
+    const uint64_t *ids; /* by row */
+    const int64_t *times;
+    uint32_t row_count;
+};
+struct lahar_block_columns lahar_block_writer_columns(const struct lahar_block_writer *writer);
+
+/* Finishing has two steps, so that another thread can take the second: encode chooses how columns
+ * are stored and lays them out; compress appends the block to out and starts the next one. In
+ * between the columns may be read. info_out->offset and first_ordinal are the
+ * caller's. The block has at least one event. */
+lahar_status lahar_block_writer_encode(struct lahar_block_writer *writer, lahar_error *error);
+lahar_status lahar_block_writer_compress(struct lahar_block_writer *writer,
+                                         struct lahar_buffer *out,
+                                         struct lahar_block_info *info_out, lahar_error *error);
+/* Both. */
 lahar_status lahar_block_writer_finish(struct lahar_block_writer *writer, struct lahar_buffer *out,
                                        struct lahar_block_info *info_out, lahar_error *error);
 

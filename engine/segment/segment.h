@@ -49,6 +49,7 @@ void lahar_segment_file_name(const struct lahar_segment_info *info, const char *
 /* --- writing --------------------------------------------------------------- */
 
 struct lahar_segment_writer;
+struct lahar_block_columns; /* engine/segment/block_writer.h */
 
 struct lahar_segment_writer_options {
     uint32_t compression_level; /* 0: blocks stored as they are; 1 .. 12 */
@@ -57,6 +58,12 @@ struct lahar_segment_writer_options {
     uint64_t group_first_id;
     uint64_t group_end_id;
     uint32_t group_file_count;
+    bool use_thread; /* one more, which compresses and writes blocks while others are filled */
+    /* Sees the columns of every block, in order; NULL: nobody does. With use_thread it is that
+     * thread that calls, and no longer once finish or destroy have returned. */
+    lahar_status (*observe_block)(void *context, const struct lahar_block_columns *columns,
+                                  lahar_error *error);
+    void *observe_context;
 };
 
 /* Creates <number>.events.tmp in directory. */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/segment/block_writer.h"
+#include "engine/segment/block_pipe.h"
 #include "engine/segment/segment.h"
 #include "engine/segment/segment_format.h"
 #include "io/base/error.h"
@@ -16,13 +16,20 @@ enum {
 struct lahar_segment_writer {
     struct lahar_io *io;
     lahar_allocator allocator;
+    struct lahar_segment_writer_options options;
+    struct lahar_block_pipe *pipe;
+
+    /* Of the one who adds events. */
+    uint64_t added_count;
+    uint64_t last_id;
+
+    /* Of the pipe's sink until the pipe is drained. */
     struct lahar_segment_info info;
-    struct lahar_block_writer *block_writer;
     struct lahar_io_file *file;
     struct lahar_buffer pending; /* not yet written */
     uint64_t written_bytes;
     struct lahar_buffer blocks; /* struct lahar_block_info each */
-    uint64_t last_id;
+
     bool has_failed;
     bool has_events_file; /* the temporary names exist */
     bool has_toc_file;
@@ -67,6 +74,60 @@ static lahar_status open_file(struct lahar_segment_writer *writer, const char *s
     return writer->io->ops->truncate(writer->io, *file_out, 0, error);
 }
 
+static lahar_status write_pending(struct lahar_segment_writer *writer, lahar_error *error)
+{
+    LAHAR_TRY(writer->io->ops->write(writer->io, writer->file, writer->written_bytes,
+                                     writer->pending.data, writer->pending.size, error));
+    writer->written_bytes += writer->pending.size;
+    lahar_buffer_clear(&writer->pending);
+    return LAHAR_OK;
+}
+
+static void add_to_info(struct lahar_segment_info *info, const struct lahar_block_info *block)
+{
+    const bool is_first = info->block_count == 0;
+    info->first_id = is_first ? block->first_id : info->first_id;
+    info->last_id = block->last_id;
+    if (is_first || block->time_min_ns < info->time_min_ns) {
+        info->time_min_ns = block->time_min_ns;
+    }
+    if (is_first || block->time_max_ns > info->time_max_ns) {
+        info->time_max_ns = block->time_max_ns;
+    }
+    if (is_first || block->arrival_min_ns < info->arrival_min_ns) {
+        info->arrival_min_ns = block->arrival_min_ns;
+    }
+    if (is_first || block->arrival_max_ns > info->arrival_max_ns) {
+        info->arrival_max_ns = block->arrival_max_ns;
+    }
+    info->event_count += block->row_count;
+    info->block_count++;
+}
+
+/* The sink of the pipe. */
+static lahar_status end_block(void *context, struct lahar_block_writer *block_writer,
+                              lahar_error *error)
+{
+    struct lahar_segment_writer *writer = context;
+    struct lahar_block_info block;
+    const uint64_t offset = writer->written_bytes + writer->pending.size;
+    const uint64_t raw_size = lahar_block_writer_raw_size(block_writer);
+    if (writer->options.observe_block != NULL) {
+        const struct lahar_block_columns columns = lahar_block_writer_columns(block_writer);
+        LAHAR_TRY(writer->options.observe_block(writer->options.observe_context, &columns, error));
+    }
+    LAHAR_TRY(lahar_block_writer_compress(block_writer, &writer->pending, &block, error));
+    block.offset = offset;
+    block.first_ordinal = (uint32_t)writer->info.event_count;
+    lahar_buffer_put(&writer->blocks, &block, sizeof block);
+    if (writer->blocks.has_failed) {
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to write an event file");
+    }
+    writer->info.raw_bytes += raw_size;
+    add_to_info(&writer->info, &block);
+    return writer->pending.size < WRITE_SIZE ? LAHAR_OK : write_pending(writer, error);
+}
+
 lahar_status lahar_segment_writer_create(struct lahar_io *io, const char *directory,
                                          const struct lahar_schema_catalog *catalog,
                                          const struct lahar_segment_writer_options *options,
@@ -98,8 +159,10 @@ lahar_status lahar_segment_writer_create(struct lahar_io *io, const char *direct
     writer->info.group_file_count = options->group_file_count;
     lahar_buffer_init(&writer->pending, &writer->allocator);
     lahar_buffer_init(&writer->blocks, &writer->allocator);
-    lahar_status status = lahar_block_writer_create(
-        stream, options->compression_level, &writer->allocator, &writer->block_writer, error);
+    writer->options = *options;
+    lahar_status status =
+        lahar_block_pipe_create(stream, options->compression_level, options->use_thread, end_block,
+                                writer, &writer->allocator, &writer->pipe, error);
     if (status == LAHAR_OK) {
         writer->has_events_file = true;
         status = open_file(writer, LAHAR_EVENTS_SUFFIX, &writer->file, error);
@@ -121,6 +184,7 @@ void lahar_segment_writer_destroy(struct lahar_segment_writer *writer)
         return;
     }
     char path[PATH_SIZE_MAX];
+    lahar_block_pipe_destroy(writer->pipe);
     writer->io->ops->close(writer->io, writer->file);
     /* Best effort: what stays is removed when the store is opened. */
     if (writer->has_events_file && temporary_path(writer, LAHAR_EVENTS_SUFFIX, path)) {
@@ -129,59 +193,11 @@ void lahar_segment_writer_destroy(struct lahar_segment_writer *writer)
     if (writer->has_toc_file && temporary_path(writer, LAHAR_TOC_SUFFIX, path)) {
         (void)writer->io->ops->unlink(writer->io, path, NULL);
     }
-    lahar_block_writer_destroy(writer->block_writer);
     lahar_buffer_deinit(&writer->pending);
     lahar_buffer_deinit(&writer->blocks);
     const lahar_allocator allocator = writer->allocator;
     lahar_release(&allocator, writer->directory);
     lahar_release(&allocator, writer);
-}
-
-static lahar_status write_pending(struct lahar_segment_writer *writer, lahar_error *error)
-{
-    LAHAR_TRY(writer->io->ops->write(writer->io, writer->file, writer->written_bytes,
-                                     writer->pending.data, writer->pending.size, error));
-    writer->written_bytes += writer->pending.size;
-    lahar_buffer_clear(&writer->pending);
-    return LAHAR_OK;
-}
-
-static void add_to_info(struct lahar_segment_info *info, const struct lahar_block_info *block)
-{
-    const bool is_first = info->block_count == 0;
-    info->first_id = is_first ? block->first_id : info->first_id;
-    info->last_id = block->last_id;
-    if (is_first || block->time_min_ns < info->time_min_ns) {
-        info->time_min_ns = block->time_min_ns;
-    }
-    if (is_first || block->time_max_ns > info->time_max_ns) {
-        info->time_max_ns = block->time_max_ns;
-    }
-    if (is_first || block->arrival_min_ns < info->arrival_min_ns) {
-        info->arrival_min_ns = block->arrival_min_ns;
-    }
-    if (is_first || block->arrival_max_ns > info->arrival_max_ns) {
-        info->arrival_max_ns = block->arrival_max_ns;
-    }
-    info->event_count += block->row_count;
-    info->block_count++;
-}
-
-static lahar_status end_block(struct lahar_segment_writer *writer, lahar_error *error)
-{
-    struct lahar_block_info block;
-    const uint64_t offset = writer->written_bytes + writer->pending.size;
-    const uint64_t raw_size = lahar_block_writer_raw_size(writer->block_writer);
-    LAHAR_TRY(lahar_block_writer_finish(writer->block_writer, &writer->pending, &block, error));
-    block.offset = offset;
-    block.first_ordinal = (uint32_t)writer->info.event_count;
-    lahar_buffer_put(&writer->blocks, &block, sizeof block);
-    if (writer->blocks.has_failed) {
-        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to write an event file");
-    }
-    writer->info.raw_bytes += raw_size;
-    add_to_info(&writer->info, &block);
-    return writer->pending.size < WRITE_SIZE ? LAHAR_OK : write_pending(writer, error);
 }
 
 static lahar_status add_event(struct lahar_segment_writer *writer, const lahar_event *event,
@@ -191,17 +207,18 @@ static lahar_status add_event(struct lahar_segment_writer *writer, const lahar_e
         return lahar_fail(error, LAHAR_INVALID, "event %llu follows event %llu",
                           (unsigned long long)event->id, (unsigned long long)writer->last_id);
     }
-    const uint64_t events =
-        writer->info.event_count + lahar_block_writer_row_count(writer->block_writer);
-    if (events >= UINT32_MAX) {
+    if (writer->added_count == UINT32_MAX) {
         return lahar_fail(error, LAHAR_TOO_BIG, "an event file holds at most %u events",
                           UINT32_MAX);
     }
-    if (lahar_block_writer_row_count(writer->block_writer) != 0 &&
-        lahar_block_writer_raw_size(writer->block_writer) + row_size > LAHAR_BLOCK_RAW_SIZE) {
-        LAHAR_TRY(end_block(writer, error));
+    struct lahar_block_writer *block = lahar_block_pipe_writer(writer->pipe);
+    if (lahar_block_writer_row_count(block) != 0 &&
+        lahar_block_writer_raw_size(block) + row_size > LAHAR_BLOCK_RAW_SIZE) {
+        LAHAR_TRY(lahar_block_pipe_submit(writer->pipe, error));
+        block = lahar_block_pipe_writer(writer->pipe);
     }
-    LAHAR_TRY(lahar_block_writer_add(writer->block_writer, event, row_size, error));
+    LAHAR_TRY(lahar_block_writer_add(block, event, row_size, error));
+    writer->added_count++;
     writer->last_id = event->id;
     return LAHAR_OK;
 }
@@ -219,9 +236,10 @@ lahar_status lahar_segment_writer_add(struct lahar_segment_writer *writer, const
 
 static lahar_status finish_events(struct lahar_segment_writer *writer, lahar_error *error)
 {
-    if (lahar_block_writer_row_count(writer->block_writer) != 0) {
-        LAHAR_TRY(end_block(writer, error));
+    if (lahar_block_writer_row_count(lahar_block_pipe_writer(writer->pipe)) != 0) {
+        LAHAR_TRY(lahar_block_pipe_submit(writer->pipe, error));
     }
+    LAHAR_TRY(lahar_block_pipe_drain(writer->pipe, error));
     if (writer->info.block_count == 0) {
         return lahar_fail(error, LAHAR_INVALID, "an event file without events");
     }

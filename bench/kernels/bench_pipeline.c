@@ -1,0 +1,332 @@
+/* What the steps from a row to finished files cost, one thread, nothing written: rows, blocks,
+ * shards, over events of W1 or W2.
+ *
+ *   bench_pipeline [W1|W2] [events] [all|row|block|index] [compression level]
+ *
+ * index fills and compresses the blocks that it indexes too. Times are of this thread's
+ * processor time, so that they bear a loaded machine; docs/benchmarks.md says how to read them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bench/text.h"
+#include "bench/workload_w1.h"
+#include "bench/workload_w2.h"
+#include "engine/event/row.h"
+#include "engine/rollover/rollover_index.h"
+#include "engine/segment/block_writer.h"
+
+enum {
+    W1_FIELD_COUNT = 14,
+    DEFAULT_EVENT_COUNT = 200000,
+    CHUNK_COUNT = 1000, /* events decoded at a time */
+    SEED = 42
+};
+
+static const struct {
+    const char *name;
+    lahar_type type;
+} w1_fields[W1_FIELD_COUNT] = {
+    {"type", LAHAR_KEYWORD},
+    {"lineage_start", LAHAR_TIME},
+    {"component", LAHAR_KEYWORD},
+    {"component_type", LAHAR_KEYWORD},
+    {"uuid", LAHAR_UUID},
+    {"size", LAHAR_U64},
+    {"claim.container", LAHAR_KEYWORD},
+    {"claim.section", LAHAR_KEYWORD},
+    {"claim.id", LAHAR_KEYWORD},
+    {"claim.offset", LAHAR_U64},
+    {"claim.size", LAHAR_U64},
+    {"attributes", LAHAR_MAP},
+    {"transit_uri", LAHAR_KEYWORD},
+    {"previous_attributes", LAHAR_MAP},
+};
+
+/* The events as rows, and what reads them. */
+struct bench {
+    struct lahar_schema_catalog *catalog;
+    uint32_t stream;
+    struct lahar_buffer rows;
+    uint64_t event_count;
+    uint32_t level; /* of compression */
+};
+
+static void require(bool condition, const char *what)
+{
+    if (!condition) {
+        (void)fprintf(stderr, "bench_pipeline: %s failed\n", what);
+        exit(1);
+    }
+}
+
+static double thread_seconds(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* --- events ------------------------------------------------------------------------- */
+
+static size_t set_w1_values(const struct workload_w1_event *event, const uint32_t *fields,
+                            char component[36], lahar_value *values)
+{
+    for (size_t i = 0; i < W1_FIELD_COUNT; i++) {
+        values[i] = (lahar_value){.field = fields[i], .type = w1_fields[i].type};
+    }
+    (void)text_uuid(component, event->component.bytes);
+    values[0].as.bytes = event->type;
+    values[1].as.time_ns = event->lineage_start_ms * 1000000;
+    values[2].as.bytes = (lahar_bytes){.data = component, .size = 36};
+    values[3].as.bytes = event->component_type;
+    values[4].as.uuid = event->uuid;
+    values[5].as.u64 = event->size;
+    values[6].as.bytes = event->claim_container;
+    values[7].as.bytes = event->claim_section;
+    values[8].as.bytes = event->claim_id;
+    values[9].as.u64 = event->claim_offset;
+    values[10].as.u64 = event->size;
+    values[11].as.map.items = event->updated;
+    values[11].as.map.count = WORKLOAD_W1_UPDATED;
+    size_t count = 12;
+    if (event->transit_uri.size > 0) {
+        values[12].as.bytes = event->transit_uri;
+        count++;
+    }
+    if (event->previous_count > 0) {
+        const lahar_value previous = values[13];
+        values[count] = previous;
+        values[count].as.map.items = event->previous;
+        values[count++].as.map.count = event->previous_count;
+    }
+    return count;
+}
+
+static void make_w1(struct bench *bench)
+{
+    uint32_t fields[W1_FIELD_COUNT];
+    for (size_t i = 0; i < W1_FIELD_COUNT; i++) {
+        require(lahar_schema_find_field(bench->catalog, w1_fields[i].name,
+                                        strlen(w1_fields[i].name), &fields[i]),
+                "finding a field");
+    }
+    struct workload_w1 *workload = workload_w1_create(SEED);
+    require(workload != NULL, "allocation");
+    char component[36];
+    lahar_value values[W1_FIELD_COUNT];
+    for (uint64_t i = 0; i < bench->event_count; i++) {
+        struct workload_w1_event made;
+        workload_w1_event(workload, i, &made);
+        const lahar_event event = {.stream = bench->stream,
+                                   .time_ns = made.time_ms * 1000000,
+                                   .values = values,
+                                   .value_count = set_w1_values(&made, fields, component, values)};
+        require(lahar_row_encode(&bench->rows, bench->catalog, &event, NULL) == LAHAR_OK, "a row");
+    }
+    workload_w1_destroy(workload);
+}
+
+static void make_w2(struct bench *bench)
+{
+    static struct workload_w2 workload;
+    workload_w2_init(&workload, SEED);
+    char text[WORKLOAD_W2_LINE_SIZE_MAX];
+    for (uint64_t i = 0; i < bench->event_count; i++) {
+        struct workload_w2_line line;
+        workload_w2_line(&workload, i, &line);
+        lahar_value value = {.field = LAHAR_FIELD_MESSAGE, .type = LAHAR_TEXT};
+        value.as.bytes = (lahar_bytes){text, workload_w2_text(&line, text) - 1};
+        const lahar_event event = {.stream = bench->stream,
+                                   .time_ns = line.time_ms * 1000000,
+                                   .values = &value,
+                                   .value_count = 1};
+        require(lahar_row_encode(&bench->rows, bench->catalog, &event, NULL) == LAHAR_OK, "a row");
+    }
+}
+
+/* --- steps -------------------------------------------------------------------------- */
+
+/* Goes over the rows, decoding each. */
+struct walk {
+    const struct bench *bench;
+    struct lahar_arena arena;
+    size_t at;
+    uint64_t next_id;
+};
+
+static struct walk start_walk(const struct bench *bench)
+{
+    struct walk walk = {.bench = bench, .next_id = 1};
+    lahar_arena_init(&walk.arena, &lahar_allocator_libc, 0);
+    return walk;
+}
+
+static bool next_event(struct walk *walk, lahar_event *event_out, uint32_t *size_out)
+{
+    const struct lahar_buffer *rows = &walk->bench->rows;
+    if (walk->at == rows->size) {
+        return false;
+    }
+    const uint32_t size = lahar_row_size(rows->data + walk->at, rows->size - walk->at);
+    require(lahar_row_decode(rows->data + walk->at, size, &walk->arena, event_out, NULL) ==
+                LAHAR_OK,
+            "decoding");
+    event_out->id = walk->next_id++;
+    event_out->arrival_ns = event_out->time_ns;
+    event_out->is_durable = true;
+    walk->at += size;
+    *size_out = size;
+    return true;
+}
+
+static void report(const struct bench *bench, const char *step, double seconds, uint64_t bytes)
+{
+    const double events = (double)bench->event_count;
+    (void)printf("%-14s %8.0f ns/event %8.1f MB/s", step, seconds / events * 1e9,
+                 (double)bench->rows.size / seconds / 1e6);
+    if (bytes != 0) {
+        (void)printf(" %8.2f B/event  ratio %.2f", (double)bytes / events,
+                     (double)bench->rows.size / (double)bytes);
+    }
+    (void)printf("\n");
+}
+
+static void run_rows(const struct bench *bench)
+{
+    static lahar_event events[CHUNK_COUNT];
+    struct walk walk = start_walk(bench);
+    struct lahar_buffer again;
+    lahar_buffer_init(&again, &lahar_allocator_libc);
+    double decode_seconds = 0;
+    double encode_seconds = 0;
+    size_t count = CHUNK_COUNT;
+    while (count == CHUNK_COUNT) {
+        const double start = thread_seconds();
+        uint32_t size = 0;
+        lahar_arena_reset(&walk.arena);
+        for (count = 0; count < CHUNK_COUNT && next_event(&walk, &events[count], &size);) {
+            count++;
+        }
+        const double middle = thread_seconds();
+        lahar_buffer_clear(&again);
+        for (size_t i = 0; i < count; i++) {
+            require(lahar_row_encode(&again, bench->catalog, &events[i], NULL) == LAHAR_OK,
+                    "a row");
+        }
+        decode_seconds += middle - start;
+        encode_seconds += thread_seconds() - middle;
+    }
+    lahar_buffer_deinit(&again);
+    lahar_arena_deinit(&walk.arena);
+    report(bench, "row decode", decode_seconds, 0);
+    report(bench, "row encode", encode_seconds, 0);
+}
+
+/* Decodes rows into blocks, and does with each what the steps say. */
+static void run_blocks(const struct bench *bench, bool with_block, bool with_index)
+{
+    struct lahar_block_writer *writer = NULL;
+    struct lahar_index_feed *feed = NULL;
+    require(lahar_block_writer_create(lahar_schema_stream(bench->catalog, bench->stream),
+                                      bench->level, &lahar_allocator_libc, &writer,
+                                      NULL) == LAHAR_OK,
+            "a block writer");
+    require(lahar_index_feed_create(bench->catalog, bench->stream, &lahar_allocator_libc, &feed,
+                                    NULL) == LAHAR_OK,
+            "an index");
+    struct lahar_buffer block;
+    struct lahar_buffer shard;
+    lahar_buffer_init(&block, &lahar_allocator_libc);
+    lahar_buffer_init(&shard, &lahar_allocator_libc);
+    struct lahar_block_info info;
+    struct walk walk = start_walk(bench);
+    lahar_event event;
+    uint32_t size = 0;
+    uint64_t bytes = 0;
+    double index_seconds = 0;
+    double encode_seconds = 0;
+    double compress_seconds = 0;
+    const double start = thread_seconds();
+    bool has_event = next_event(&walk, &event, &size);
+    while (has_event) {
+        require(lahar_block_writer_add(writer, &event, size, NULL) == LAHAR_OK, "a block");
+        lahar_arena_reset(&walk.arena);
+        has_event = next_event(&walk, &event, &size);
+        if (has_event && lahar_block_writer_raw_size(writer) + size <= LAHAR_BLOCK_RAW_SIZE) {
+            continue;
+        }
+        const double before = thread_seconds();
+        require(lahar_block_writer_encode(writer, NULL) == LAHAR_OK, "encoding");
+        const double encoded = thread_seconds();
+        const struct lahar_block_columns columns = lahar_block_writer_columns(writer);
+        require(!with_index || lahar_index_feed_add(feed, &columns, NULL) == LAHAR_OK, "indexing");
+        const double indexed = thread_seconds();
+        lahar_buffer_clear(&block);
+        require(lahar_block_writer_compress(writer, &block, &info, NULL) == LAHAR_OK,
+                "compressing");
+        bytes += block.size;
+        encode_seconds += encoded - before;
+        index_seconds += indexed - encoded;
+        compress_seconds += thread_seconds() - indexed;
+    }
+    const double before = thread_seconds();
+    require(!with_index || lahar_index_feed_finish(feed, &shard, NULL) == LAHAR_OK, "a shard");
+    const double end = thread_seconds();
+    const double fill_seconds = before - start - index_seconds - encode_seconds - compress_seconds;
+    report(bench, "decode + fill", fill_seconds, 0);
+    report(bench, "encode", encode_seconds, 0);
+    report(bench, "compress", compress_seconds, 0);
+    if (with_block) {
+        report(bench, "block, in all", fill_seconds + encode_seconds + compress_seconds, bytes);
+    }
+    if (with_index) {
+        report(bench, "index feed", index_seconds, 0);
+        report(bench, "index finish", end - before, 0);
+        report(bench, "index, in all", index_seconds + end - before, shard.size);
+    }
+    lahar_buffer_deinit(&block);
+    lahar_buffer_deinit(&shard);
+    lahar_arena_deinit(&walk.arena);
+    lahar_block_writer_destroy(writer);
+    lahar_index_feed_destroy(feed);
+}
+
+int main(int count, char **arguments)
+{
+    const bool is_w2 = count > 1 && strcmp(arguments[1], "W2") == 0;
+    const char *step = count > 3 ? arguments[3] : "all";
+    const bool is_all = strcmp(step, "all") == 0;
+    struct bench bench = {.event_count =
+                              count > 2 ? strtoull(arguments[2], NULL, 10) : DEFAULT_EVENT_COUNT,
+                          .level = count > 4 ? (uint32_t)strtoul(arguments[4], NULL, 10) : 1};
+    require(lahar_schema_catalog_create(&lahar_allocator_libc, &bench.catalog, NULL) == LAHAR_OK,
+            "a catalog");
+    const lahar_stream_spec spec = {.struct_size = sizeof spec,
+                                    .name = "bench",
+                                    .schema = is_w2 ? LAHAR_SCHEMA_LOG : LAHAR_SCHEMA_PROVENANCE};
+    require(lahar_schema_add_stream(bench.catalog, &spec, &bench.stream, NULL) == LAHAR_OK,
+            "a stream");
+    lahar_buffer_init(&bench.rows, &lahar_allocator_libc);
+    if (is_w2) {
+        make_w2(&bench);
+    } else {
+        make_w1(&bench);
+    }
+    (void)printf("%s, %llu events, %.1f bytes each\n", is_w2 ? "W2" : "W1",
+                 (unsigned long long)bench.event_count,
+                 (double)bench.rows.size / (double)bench.event_count);
+    if (is_all || strcmp(step, "row") == 0) {
+        run_rows(&bench);
+    }
+    if (strcmp(step, "block") == 0) {
+        run_blocks(&bench, true, false);
+    }
+    if (is_all || strcmp(step, "index") == 0) {
+        run_blocks(&bench, is_all, true);
+    }
+    lahar_buffer_deinit(&bench.rows);
+    lahar_schema_catalog_destroy(bench.catalog);
+    return 0;
+}
