@@ -8,7 +8,9 @@
 #include "engine/format/framing.h"
 #include "engine/format/shape.h"
 #include "engine/format/table_shape.h"
+#include "engine/provenance/nifi_json.h"
 #include "io/base/error.h"
+#include "lahar/read.h"
 
 lahar_status lahar_export_create(const lahar_allocator *allocator,
                                  const struct lahar_schema_catalog *catalog,
@@ -20,6 +22,7 @@ lahar_status lahar_export_create(const lahar_allocator *allocator,
     }
     export_->allocator = allocator;
     export_->catalog = catalog;
+    export_->provenance_stream = LAHAR_ANY_STREAM;
     lahar_arena_init(&export_->arena, allocator, 0);
     lahar_buffer_init(&export_->out, allocator);
     lahar_buffer_init(&export_->path, allocator);
@@ -168,4 +171,22 @@ lahar_status lahar_export_json(lahar_export *export_, const lahar_event *event,
                                lahar_bytes *bytes_out, lahar_error *error)
 {
     return export_event(export_, event, put_json, bytes_out, error);
+}
+
+static lahar_status put_nifi_json(struct lahar_export *export_, const lahar_event *event,
+                                  lahar_error *error)
+{
+    if (export_->provenance_stream != event->stream) {
+        export_->provenance_stream = LAHAR_ANY_STREAM;
+        LAHAR_TRY(
+            lahar_prov_fields_find(export_->catalog, event->stream, &export_->provenance, error));
+        export_->provenance_stream = event->stream;
+    }
+    return lahar_nifi_put(&export_->provenance, event, &export_->out, error);
+}
+
+lahar_status lahar_export_nifi_json(lahar_export *export_, const lahar_event *event,
+                                    lahar_bytes *bytes_out, lahar_error *error)
+{
+    return export_event(export_, event, put_nifi_json, bytes_out, error);
 }

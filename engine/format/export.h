@@ -4,6 +4,7 @@
 
 #include "engine/event/schema.h"
 #include "engine/format/table.h"
+#include "engine/provenance/fields.h"
 #include "io/base/arena.h"
 #include "io/base/buffer.h"
 #include "lahar/ingest.h"
@@ -16,6 +17,8 @@ struct lahar_export {
     struct lahar_buffer path;
     struct lahar_buffer header; /* of the table that is being written */
     struct lahar_table_parser table;
+    struct lahar_prov_fields provenance; /* of the stream below */
+    uint32_t provenance_stream;          /* LAHAR_ANY_STREAM: not looked up yet */
 };
 
 lahar_status lahar_export_create(const lahar_allocator *allocator,

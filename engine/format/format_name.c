@@ -8,10 +8,11 @@ static const struct {
     const char *name;
     lahar_format format;
 } formats[] = {
-    {"LineAsString", LAHAR_FORMAT_LINE}, {"JSONEachRow", LAHAR_FORMAT_JSON},
-    {"JSONLines", LAHAR_FORMAT_JSON},    {"NDJSON", LAHAR_FORMAT_JSON},
-    {"CSVWithNames", LAHAR_FORMAT_CSV},  {"TSVWithNames", LAHAR_FORMAT_TSV},
-    {"Regexp", LAHAR_FORMAT_REGEXP},     {"TabSeparatedWithNames", LAHAR_FORMAT_TSV},
+    {"LineAsString", LAHAR_FORMAT_LINE},   {"JSONEachRow", LAHAR_FORMAT_JSON},
+    {"JSONLines", LAHAR_FORMAT_JSON},      {"NDJSON", LAHAR_FORMAT_JSON},
+    {"CSVWithNames", LAHAR_FORMAT_CSV},    {"TSVWithNames", LAHAR_FORMAT_TSV},
+    {"Regexp", LAHAR_FORMAT_REGEXP},       {"TabSeparatedWithNames", LAHAR_FORMAT_TSV},
+    {"nifi-json", LAHAR_FORMAT_NIFI_JSON},
 };
 
 lahar_status lahar_format_find(const char *name, lahar_format *format_out, lahar_error *error)
@@ -24,7 +25,7 @@ lahar_status lahar_format_find(const char *name, lahar_format *format_out, lahar
     }
     return lahar_fail(error, LAHAR_UNSUPPORTED,
                       "format \"%s\" cannot be ingested; known are LineAsString, JSONEachRow, "
-                      "CSVWithNames, TSVWithNames and Regexp",
+                      "CSVWithNames, TSVWithNames, Regexp and nifi-json",
                       name);
 }
 

@@ -6,6 +6,7 @@
 
 #include "engine/format/scan.h"
 #include "engine/format/text_reader_internal.h"
+#include "engine/provenance/nifi_json.h"
 
 enum gap_result {
     GAP_OPEN,   /* the input ends in it */
@@ -86,6 +87,15 @@ static size_t between(struct lahar_text_reader *reader, const uint8_t *data, siz
 
 static lahar_status map_object(struct lahar_text_reader *reader, const uint8_t *text)
 {
+    if (reader->options.format == LAHAR_FORMAT_NIFI_JSON) {
+        const lahar_status status =
+            lahar_nifi_map(&reader->provenance, text, &reader->of.json.parser, &reader->record);
+        if (status == LAHAR_INVALID) {
+            (void)snprintf(reader->document->failure, sizeof reader->document->failure,
+                           "a provenance event needs an \"eventType\"");
+        }
+        return status;
+    }
     lahar_record_reset(&reader->record);
     return lahar_document_map(reader->document, text, &reader->of.json.parser, &reader->fields,
                               &reader->record);

@@ -32,7 +32,7 @@ static lahar_status check_stream(const struct lahar_text_reader_options *options
         return lahar_fail(error, LAHAR_INVALID,
                           "stream \"%s\" has no field \"message\" to take lines", stream->name);
     }
-    if (options->format < LAHAR_FORMAT_LINE || options->format > LAHAR_FORMAT_REGEXP) {
+    if (options->format < LAHAR_FORMAT_LINE || options->format > LAHAR_FORMAT_NIFI_JSON) {
         return lahar_fail(error, LAHAR_INVALID, "there is no format %d", (int)options->format);
     }
     if (options->record_size_max == 0 || options->record_size_max > RECORD_SIZE_MAX) {
@@ -60,6 +60,7 @@ static lahar_status init_format(struct lahar_text_reader *reader, lahar_error *e
     case LAHAR_FORMAT_REGEXP:
         return reader->fields.stream == NULL ? LAHAR_OK : lahar_regexp_rows_init(reader, error);
     case LAHAR_FORMAT_JSON:
+    case LAHAR_FORMAT_NIFI_JSON:
         lahar_json_parser_init(&reader->of.json.parser, allocator);
         reader->document = lahar_allocate(allocator, sizeof *reader->document);
         return reader->document == NULL ? lahar_text_reader_no_memory(error) : LAHAR_OK;
@@ -95,6 +96,10 @@ lahar_status lahar_text_reader_create(const struct lahar_text_reader_options *op
             lahar_time_pattern_init(&reader->record.time, options->time_format, options->time_zone,
                                     options->year, options->reference_ns, error);
     }
+    if (status == LAHAR_OK && options->format == LAHAR_FORMAT_NIFI_JSON) {
+        status =
+            lahar_prov_fields_find(options->catalog, options->stream, &reader->provenance, error);
+    }
     const lahar_status initialised = init_format(reader, error);
     if (status == LAHAR_OK) {
         status = initialised;
@@ -120,6 +125,7 @@ void lahar_text_reader_destroy(struct lahar_text_reader *reader)
         lahar_regex_scratch_deinit(&reader->of.regexp.scratch);
         break;
     case LAHAR_FORMAT_JSON:
+    case LAHAR_FORMAT_NIFI_JSON:
         lahar_json_parser_deinit(&reader->of.json.parser);
         lahar_release(reader->options.allocator, reader->document);
         break;
@@ -199,6 +205,7 @@ static lahar_status consume(struct lahar_text_reader *reader, const uint8_t *dat
     case LAHAR_FORMAT_REGEXP:
         return lahar_regexp_rows_consume(reader, data, size, is_last, consumed_out, error);
     case LAHAR_FORMAT_JSON:
+    case LAHAR_FORMAT_NIFI_JSON:
         return lahar_json_rows_consume(reader, data, size, is_last, consumed_out, error);
     default:
         return lahar_table_rows_consume(reader, data, size, is_last, consumed_out, error);
@@ -365,6 +372,7 @@ struct lahar_text_position lahar_text_reader_position(const struct lahar_text_re
     case LAHAR_FORMAT_LINE:
         break;
     case LAHAR_FORMAT_JSON:
+    case LAHAR_FORMAT_NIFI_JSON:
         position.flags = (uint8_t)((reader->of.json.is_in_array ? POSITION_IN_ARRAY : 0) |
                                    (reader->of.json.allows_comma ? POSITION_ALLOWS_COMMA : 0));
         skips = reader->of.json.rows.state == LAHAR_ROWS_SKIP;
@@ -393,6 +401,7 @@ void lahar_text_reader_seek(struct lahar_text_reader *reader,
         reader->of.lines = (struct lahar_line_splitter){0};
         break;
     case LAHAR_FORMAT_JSON:
+    case LAHAR_FORMAT_NIFI_JSON:
         reader->of.json.rows = rows;
         reader->of.json.is_in_array = (position->flags & POSITION_IN_ARRAY) != 0;
         reader->of.json.allows_comma = (position->flags & POSITION_ALLOWS_COMMA) != 0;

@@ -11,6 +11,7 @@
 #include "engine/format/record.h"
 #include "engine/format/table.h"
 #include "engine/format/text_reader.h"
+#include "engine/provenance/fields.h"
 #include "engine/regex/regex.h"
 
 /* Where a reader of records stands. Offsets count from the first byte that is not
@@ -61,6 +62,7 @@ struct lahar_regexp_rows {
 struct lahar_text_reader {
     struct lahar_text_reader_options options;
     struct lahar_field_map fields;
+    struct lahar_prov_fields provenance; /* of NIFI_JSON */
     struct lahar_record record;
     struct lahar_buffer carry;   /* the incomplete end of what was written */
     struct lahar_buffer framing; /* encoded, of the record being delivered */

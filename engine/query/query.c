@@ -9,6 +9,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "engine/query/query_open.h"
 #include "engine/query/query_state.h"
 #include "io/base/error.h"
 #include "io/io.h"
@@ -364,11 +365,11 @@ static int64_t instant_of_now(const struct lahar_query *query)
                                              : query->io->ops->realtime_ns(query->io);
 }
 
-static lahar_status start(struct lahar_query *query, const char *expression, size_t size,
+static lahar_status start(struct lahar_query *query, lahar_query_builder build, void *context,
                           const lahar_query_options *options, lahar_error *error)
 {
     LAHAR_TRY(take_options(query, options, error));
-    LAHAR_TRY(lahar_query_parse(expression, size, &query->tree, &query->root, error));
+    LAHAR_TRY(build(context, &query->tree, &query->root, error));
     LAHAR_TRY(hash_query(query, error));
     LAHAR_TRY(lahar_snapshot_take(query->store, &query->snapshot, error));
     query->end_id = lahar_snapshot_end(query->snapshot);
@@ -392,9 +393,24 @@ static lahar_status start(struct lahar_query *query, const char *expression, siz
     return build_units(query, error);
 }
 
+static lahar_status parse(void *context, struct lahar_arena *arena,
+                          struct lahar_query_node **root_out, lahar_error *error)
+{
+    const lahar_bytes *expression = context;
+    return lahar_query_parse(expression->data, expression->size, arena, root_out, error);
+}
+
 lahar_status lahar_query_open(lahar_store *store, const char *expression, size_t expression_size,
                               const lahar_query_options *options, lahar_query **query_out,
                               lahar_error *error)
+{
+    lahar_bytes bytes = {expression, expression_size};
+    return lahar_query_open_built(store, parse, &bytes, options, query_out, error);
+}
+
+lahar_status lahar_query_open_built(lahar_store *store, lahar_query_builder build, void *context,
+                                    const lahar_query_options *options, lahar_query **query_out,
+                                    lahar_error *error)
 {
     const lahar_allocator *outer = lahar_store_allocator(store);
     *query_out = NULL;
@@ -417,7 +433,7 @@ lahar_status lahar_query_open(lahar_store *store, const char *expression, size_t
     lahar_matcher_init(&query->matcher, query->catalog, query->allocator);
     lahar_buffer_init(&query->explain, query->allocator);
     const lahar_status status =
-        lahar_query_tell(query, start(query, expression, expression_size, options, error), error);
+        lahar_query_tell(query, start(query, build, context, options, error), error);
     if (status != LAHAR_OK) {
         lahar_query_close(query);
         return status;

@@ -12,11 +12,12 @@ extern "C" {
 #endif
 
 typedef enum lahar_format {
-    LAHAR_FORMAT_LINE = 1,  /* LineAsString: the line into message */
-    LAHAR_FORMAT_JSON = 2,  /* JSONEachRow */
-    LAHAR_FORMAT_CSV = 3,   /* CSVWithNames */
-    LAHAR_FORMAT_TSV = 4,   /* TSVWithNames */
-    LAHAR_FORMAT_REGEXP = 5 /* named groups of an expression fill fields */
+    LAHAR_FORMAT_LINE = 1,     /* LineAsString: the line into message */
+    LAHAR_FORMAT_JSON = 2,     /* JSONEachRow */
+    LAHAR_FORMAT_CSV = 3,      /* CSVWithNames */
+    LAHAR_FORMAT_TSV = 4,      /* TSVWithNames */
+    LAHAR_FORMAT_REGEXP = 5,   /* named groups of an expression fill fields */
+    LAHAR_FORMAT_NIFI_JSON = 6 /* NiFi's site-to-site reporting task, into a provenance stream */
 } lahar_format;
 
 /* By the format's name as ClickHouse spells it ("JSONEachRow"), case
@@ -109,6 +110,14 @@ LAHAR_API LAHAR_NODISCARD lahar_status lahar_export_json(lahar_export *export_,
                                                          const lahar_event *event,
                                                          lahar_bytes *bytes_out,
                                                          lahar_error *error);
+
+/* A provenance event as NiFi's site-to-site reporting task writes it: what came so is equal to what
+ * it was, but for eventId, eventOrdinal and timestamp where it had none. LAHAR_INVALID: the event's
+ * stream is not of the provenance schema. Valid until the next call. */
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_export_nifi_json(lahar_export *export_,
+                                                              const lahar_event *event,
+                                                              lahar_bytes *bytes_out,
+                                                              lahar_error *error);
 LAHAR_API void lahar_export_close(lahar_export *export_); /* NULL is allowed */
 
 #ifdef __cplusplus

@@ -20,6 +20,7 @@
 #include "lahar/follow.h"
 #include "lahar/ingest.h"
 #include "lahar/inspect.h"
+#include "lahar/provenance.h"
 #include "lahar/query.h"
 #include "lahar/read.h"
 #include "lahar/status.h"

@@ -1,0 +1,44 @@
+#include "engine/provenance/nifi_json.h"
+
+#define NONE LAHAR_PROV_FIELD_COUNT
+
+const struct lahar_nifi_key lahar_nifi_keys[] = {
+    {"eventId", LAHAR_NIFI_DERIVED, NONE},
+    {"eventOrdinal", LAHAR_NIFI_DERIVED, NONE},
+    {"eventType", LAHAR_NIFI_STRING, LAHAR_PROV_FIELD_TYPE},
+    {"timestampMillis", LAHAR_NIFI_TIME, NONE},
+    {"timestamp", LAHAR_NIFI_DERIVED, NONE},
+    {"durationMillis", LAHAR_NIFI_MILLISECONDS, LAHAR_PROV_FIELD_DURATION},
+    {"lineageStart", LAHAR_NIFI_MILLISECONDS, LAHAR_PROV_FIELD_LINEAGE_START},
+    {"entryDate", LAHAR_NIFI_MILLISECONDS, LAHAR_PROV_FIELD_ENTRY_TIME},
+    {"details", LAHAR_NIFI_STRING, LAHAR_PROV_FIELD_DETAILS},
+    {"componentId", LAHAR_NIFI_STRING, LAHAR_PROV_FIELD_COMPONENT},
+    {"componentType", LAHAR_NIFI_STRING, LAHAR_PROV_FIELD_COMPONENT_TYPE},
+    {"componentName", LAHAR_NIFI_STRING, LAHAR_PROV_FIELD_COMPONENT_NAME},
+    {"processGroupId", LAHAR_NIFI_STRING, LAHAR_PROV_FIELD_PROCESS_GROUP},
+    {"entityId", LAHAR_NIFI_FLOWFILE, LAHAR_PROV_FIELD_UUID},
+    {"entityType", LAHAR_NIFI_STRING, LAHAR_PROV_FIELD_ENTITY_TYPE},
+    {"entitySize", LAHAR_NIFI_NUMBER, LAHAR_PROV_FIELD_SIZE},
+    {"previousEntitySize", LAHAR_NIFI_NUMBER, LAHAR_PROV_FIELD_PREVIOUS_SIZE},
+    {"updatedAttributes", LAHAR_NIFI_UPDATED, NONE},
+    {"previousAttributes", LAHAR_NIFI_PREVIOUS, NONE},
+    {"parentIds", LAHAR_NIFI_FLOWFILES, LAHAR_PROV_FIELD_PARENTS},
+    {"childIds", LAHAR_NIFI_FLOWFILES, LAHAR_PROV_FIELD_CHILDREN},
+    {"transitUri", LAHAR_NIFI_STRING, LAHAR_PROV_FIELD_TRANSIT_URI},
+    {"remoteIdentifier", LAHAR_NIFI_STRING, LAHAR_PROV_FIELD_SOURCE_SYSTEM},
+    {"alternateIdentifier", LAHAR_NIFI_STRING, LAHAR_PROV_FIELD_ALTERNATE_ID},
+    {"relationship", LAHAR_NIFI_STRING, LAHAR_PROV_FIELD_RELATIONSHIP},
+    {"sourceConnectionIdentifier", LAHAR_NIFI_STRING, LAHAR_PROV_FIELD_SOURCE_QUEUE},
+    {"outputContentClaimContainer", LAHAR_NIFI_STRING, LAHAR_PROV_FIELD_CLAIM_CONTAINER},
+    {"outputContentClaimSection", LAHAR_NIFI_STRING, LAHAR_PROV_FIELD_CLAIM_SECTION},
+    {"outputContentClaimIdentifier", LAHAR_NIFI_STRING, LAHAR_PROV_FIELD_CLAIM_ID},
+    {"outputContentClaimOffset", LAHAR_NIFI_NUMBER, LAHAR_PROV_FIELD_CLAIM_OFFSET},
+    {"outputContentClaimFileSizeBytes", LAHAR_NIFI_NUMBER, LAHAR_PROV_FIELD_CLAIM_SIZE},
+    {"inputContentClaimContainer", LAHAR_NIFI_STRING, LAHAR_PROV_FIELD_PREVIOUS_CLAIM_CONTAINER},
+    {"inputContentClaimSection", LAHAR_NIFI_STRING, LAHAR_PROV_FIELD_PREVIOUS_CLAIM_SECTION},
+    {"inputContentClaimIdentifier", LAHAR_NIFI_STRING, LAHAR_PROV_FIELD_PREVIOUS_CLAIM_ID},
+    {"inputContentClaimOffset", LAHAR_NIFI_NUMBER, LAHAR_PROV_FIELD_PREVIOUS_CLAIM_OFFSET},
+    {"inputContentClaimFileSizeBytes", LAHAR_NIFI_NUMBER, LAHAR_PROV_FIELD_PREVIOUS_CLAIM_SIZE},
+};
+
+const size_t lahar_nifi_key_count = sizeof lahar_nifi_keys / sizeof lahar_nifi_keys[0];
