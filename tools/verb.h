@@ -5,11 +5,14 @@
 
 #include "tools/exit_status.h"
 
+enum exit_status verb_content(int argument_count, char **arguments);
 enum exit_status verb_export(int argument_count, char **arguments);
 enum exit_status verb_follow(int argument_count, char **arguments);
 enum exit_status verb_get(int argument_count, char **arguments);
 enum exit_status verb_ingest(int argument_count, char **arguments);
+enum exit_status verb_lineage(int argument_count, char **arguments);
 enum exit_status verb_query(int argument_count, char **arguments);
+enum exit_status verb_replay(int argument_count, char **arguments);
 enum exit_status verb_rollover(int argument_count, char **arguments);
 enum exit_status verb_scan(int argument_count, char **arguments);
 enum exit_status verb_source(int argument_count, char **arguments);

@@ -9,13 +9,15 @@
 #include "tools/verb.h"
 
 static const char USAGE[] =
-    "usage: lahar export STORE [EXPR] [--stream NAME] [--format jsonl|raw]\n\n"
+    "usage: lahar export STORE [EXPR] [--stream NAME] [--format F]\n\n"
     "Writes events in id order to standard output: all, or those that match EXPR.\n\n"
     "  --stream NAME   only this stream\n"
     "  --format jsonl  one JSON document an event (default): what came as JSON keeps\n"
     "                  its values exactly\n"
     "  --format raw    the records: lines byte for byte, JSON and CSV value for\n"
-    "                  value, byte for byte where taken with --keep-raw\n\n"
+    "                  value, byte for byte where taken with --keep-raw\n"
+    "  --format nifi-json  provenance events as NiFi's site-to-site reporting task\n"
+    "                  writes them, one a line\n\n"
     "exit status: 0 done, 1 nothing found, 2 usage, 3 I/O, 4 damage cost some events\n";
 
 enum {
@@ -35,6 +37,7 @@ struct export_request {
     const char *expression;
     const char *stream_name; /* NULL: all */
     bool raw;
+    bool nifi_json;
 };
 
 static enum exit_status write_event(const struct export_request *request, lahar_export *export_,
@@ -43,7 +46,9 @@ static enum exit_status write_event(const struct export_request *request, lahar_
     lahar_bytes bytes = {.data = NULL, .size = 0};
     lahar_error error = {.status = LAHAR_OK};
     const lahar_status status = request->raw ? lahar_export_raw(export_, event, &bytes, &error)
-                                             : lahar_export_json(export_, event, &bytes, &error);
+                                : request->nifi_json
+                                    ? lahar_export_nifi_json(export_, event, &bytes, &error)
+                                    : lahar_export_json(export_, event, &bytes, &error);
     if (status != LAHAR_OK) {
         return complain_of(&error);
     }
@@ -132,8 +137,9 @@ static bool take_option(struct export_request *request, int option, const char *
         return false;
     }
     request->raw = strcmp(value, "raw") == 0;
-    if (!request->raw && strcmp(value, "jsonl") != 0) {
-        complain("--format: '%s' is neither jsonl nor raw", value);
+    request->nifi_json = strcmp(value, "nifi-json") == 0;
+    if (!request->raw && !request->nifi_json && strcmp(value, "jsonl") != 0) {
+        complain("--format: '%s' is none of jsonl, raw, nifi-json", value);
         return false;
     }
     return true;
@@ -164,6 +170,9 @@ enum exit_status verb_export(int argument_count, char **items)
     }
     if (request.expression == NULL) {
         request.expression = "";
+    }
+    if (request.nifi_json && request.stream_name == NULL) {
+        request.stream_name = "provenance";
     }
     return run(&request);
 }

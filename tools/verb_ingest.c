@@ -22,10 +22,12 @@ static const char USAGE[] =
     "usage: lahar ingest STORE [OPTION]... FILE...\n"
     "       COMMAND | lahar ingest STORE [OPTION]... -\n\n"
     "Appends the records of the files, one event each, in order.\n\n"
-    "  --stream NAME      the stream, created when there is none; default log\n"
-    "  --format NAME      LineAsString, JSONEachRow, CSVWithNames, TSVWithNames or\n"
-    "                     Regexp; default by the file's name: .json .jsonl .ndjson,\n"
-    "                     .csv, .tsv, and LineAsString for all others\n"
+    "  --stream NAME      the stream, created when there is none; default log,\n"
+    "                     for nifi-json provenance\n"
+    "  --format NAME      LineAsString, JSONEachRow, CSVWithNames, TSVWithNames,\n"
+    "                     Regexp or nifi-json (NiFi's site-to-site reporting task);\n"
+    "                     default by the file's name: .json .jsonl .ndjson, .csv,\n"
+    "                     .tsv, and LineAsString for all others\n"
     "  --regexp PATTERN   of Regexp, which it implies: named groups (?<name>...) of\n"
     "                     each line become fields\n"
     "  --skip-unmatched   lines that do not match PATTERN are no errors\n"
@@ -265,7 +267,8 @@ static enum exit_status find_or_create_stream(struct ingest_run *run)
     if (run->no_create) {
         return store_access_stream(run->store, run->stream_name, &run->options.stream);
     }
-    const bool is_provenance = strcmp(run->stream_name, "provenance") == 0;
+    const bool is_provenance = run->options.format == LAHAR_FORMAT_NIFI_JSON ||
+                               strcmp(run->stream_name, "provenance") == 0;
     const lahar_stream_spec spec = {
         .struct_size = sizeof spec,
         .name = run->stream_name,
@@ -410,6 +413,11 @@ static enum exit_status ingest(struct ingest_run *run, int argument_count, char 
             return complain_of_usage("ingest", NULL);
         }
     }
+    if (run->stream_name == NULL) {
+        const bool is_nifi =
+            run->format_name != NULL && run->options.format == LAHAR_FORMAT_NIFI_JSON;
+        run->stream_name = is_nifi ? "provenance" : "log";
+    }
     if (file_count == 0) {
         return complain_of_usage("ingest", "expected STORE and FILE...; - is standard input");
     }
@@ -434,7 +442,6 @@ enum exit_status verb_ingest(int argument_count, char **items)
         return EXIT_STATUS_IO;
     }
     lahar_ingest_options_init(&run->options);
-    run->stream_name = "log";
     const enum exit_status status = ingest(run, argument_count, items);
     free(run);
     return status;
