@@ -147,8 +147,7 @@ Test(table, passes_over_blank_lines_unless_there_is_one_column)
 
 Test(table, kept_raw_gives_the_file_back)
 {
-    static const char *const files[] = {"\xef\xbb\xbf"
-                                        "a,b\r\n\"1\",2\r\n\r\n3,\"4\"",
+    static const char *const files[] = {"\357\273\277a,b\r\n\"1\",2\r\n\r\n3,\"4\"",
                                         "\n\na,b\n\n1,2\n\n\n", "a\n\n\n", "a,b\n1,2"};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         for (size_t piece = 0; piece < 6; piece++) {

@@ -340,8 +340,8 @@ Test(shard, keeps_numbers_of_64_bits_apart)
 
 Test(number, keeps_order)
 {
-    const double values[] = {-INFINITY, -1e300, -1.5,  -1e-310,  0.0,
-                             1e-310,    1.5,    1e300, INFINITY, NAN};
+    const double values[] = {-(double)INFINITY, -1e300,     -1.5, -1e-310, 0.0, 1e-310, 1.5, 1e300,
+                             (double)INFINITY,  (double)NAN};
     for (size_t i = 1; i < sizeof values / sizeof values[0]; i++) {
         cr_assert_lt(lahar_number_from_f64(values[i - 1]), lahar_number_from_f64(values[i]));
     }

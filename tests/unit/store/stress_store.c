@@ -82,7 +82,7 @@ static uint64_t check_scan(lahar_store *of)
         CHECK(event->stream < PRODUCERS && event->value_count == 1);
         memcpy(text, event->values[0].as.bytes.data, event->values[0].as.bytes.size);
         if (strtoull(text, NULL, 10) != next[event->stream]++) {
-            CHECK(!"an event is missing or there twice");
+            CHECK(false && "an event is missing or there twice");
             break;
         }
         count++;
@@ -115,7 +115,7 @@ static void *open_beside(void *context)
         lahar_error error = {0};
         const lahar_status status = lahar_store_open(context, &options, 0, &reader, &error);
         if (status != LAHAR_OK) {
-            CHECK(!"a reading store could not be opened");
+            CHECK(false && "a reading store could not be opened");
             (void)fprintf(stderr, "%s\n", error.message);
             break;
         }
