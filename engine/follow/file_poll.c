@@ -97,7 +97,7 @@ static bool open_gzip(struct lahar_follow *follow, const struct lahar_follow_sou
         }
         return !was_gzip;
     }
-    if (!was_gzip && poll->next.offset != 0 && (file->cursor.flags & LAHAR_CURSOR_COPY) == 0) {
+    if (!was_gzip && poll->next.offset != 0) {
         poll->result = LAHAR_POLL_CHANGED;
         poll->change = LAHAR_CONTENT_REPLACED;
         return false;

@@ -123,6 +123,13 @@ static void mark_copy(struct lahar_follow *follow, struct lahar_follow_source *s
     const struct lahar_followed_file *original =
         find_original(follow, source, file->path, descriptor);
     if (original != NULL && original != file) {
+        uint8_t magic[2];
+        size_t got = 0;
+        if (source->spec.decompress &&
+            lahar_source_read(descriptor, 0, magic, sizeof magic, &got, NULL) == LAHAR_OK &&
+            lahar_is_gzip(magic, got)) {
+            file->cursor.flags |= LAHAR_CURSOR_GZIP;
+        }
         file->cursor.flags |= LAHAR_CURSOR_COPY;
         file->cursor.predecessor = original->cursor.generation;
     }
@@ -172,7 +179,8 @@ void lahar_generation_settle_copy(struct lahar_follow_source *source,
     }
     if (has_ended) {
         begin_copy(source, file, cursor);
-    } else if (original->is_drained && cursor->offset >= file->size && file->descriptor < 0) {
+    } else if (original->is_drained && cursor->offset >= file->size && file->descriptor < 0 &&
+               (file->cursor.flags & LAHAR_CURSOR_GZIP) == 0) {
         /* A copy beside its living original: all of it is covered. What the original has
          * more is behind the copy's end. */
         struct lahar_source_stat stat;
@@ -290,9 +298,11 @@ void lahar_generation_replace(struct lahar_follow *follow, struct lahar_follow_s
         lahar_followed_file_close(source, file);
     }
     next->descriptor = file->descriptor;
-    next->is_unlinked = file->is_unlinked;
-    next->is_foreign_name = file->is_foreign_name;
-    next->vanished_ns = file->vanished_ns;
+    if (path == NULL) {
+        next->is_unlinked = file->is_unlinked;
+        next->is_foreign_name = file->is_foreign_name;
+        next->vanished_ns = file->vanished_ns;
+    }
     file->descriptor = -1;
     lahar_gzip_stream_destroy(file->gzip);
     file->gzip = NULL;

@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "io/base/error.h"
@@ -300,6 +301,12 @@ static void walk_file(struct walk *walk)
     }
 }
 
+static int compare_paths(const void *a, const void *b)
+{
+    return strcmp(((const struct lahar_found_file *)a)->path,
+                  ((const struct lahar_found_file *)b)->path);
+}
+
 void lahar_source_walk(struct lahar_follow *follow, const struct lahar_follow_source *source,
                        struct lahar_source_look *look)
 {
@@ -318,6 +325,10 @@ void lahar_source_walk(struct lahar_follow *follow, const struct lahar_follow_so
             walk_pattern(&walk, source->glob.patterns[i]);
         }
         break;
+    }
+    if (look->file_count > 1) {
+        /* Directories have no order; files that are found together are read in one all the same. */
+        qsort(look->files, look->file_count, sizeof *look->files, compare_paths);
     }
 }
 

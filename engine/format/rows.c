@@ -63,8 +63,10 @@ lahar_status lahar_rows_fail_line(struct lahar_text_reader *reader, struct lahar
     const lahar_status status = lahar_text_reader_report(
         reader, line_of(reader, rows, data), reader->offset + rows->start, bytes, message, error);
     *consumed_out = rows->start + line_size;
-    /* Any LF is passed over with the rest of a line that is too long. */
-    *rows = (struct lahar_rows){.state = LAHAR_ROWS_SKIP};
+    if (status == LAHAR_OK) {
+        /* Any LF is passed over with the rest of a line that is too long. */
+        *rows = (struct lahar_rows){.state = LAHAR_ROWS_SKIP};
+    }
     return status;
 }
 

@@ -1,4 +1,4 @@
-/* A directory of logs and a store beside it, followed step by step.
+/* A directory of logs, followed step by step into a store on a simulated disk.
  *
  * The clock is the test's: steps are made at a time that only the test advances, so waiting
  * costs nothing. What was delivered is read from the store and compared with the test's own list.
@@ -19,7 +19,7 @@
 #include "engine/follow/follow_internal.h"
 #include "engine/store/store_internal.h"
 #include "io/base/allocator.h"
-#include "io/io.h"
+#include "io/sim_disk.h"
 #include "lahar/follow.h"
 #include "lahar/lahar.h"
 #include "scratch.h"
@@ -31,7 +31,7 @@ enum {
 struct follow_fixture {
     char scratch[SCRATCH_PATH_SIZE];
     char logs[SCRATCH_PATH_SIZE + 16]; /* the directory that is followed */
-    char store_path[SCRATCH_PATH_SIZE + 16];
+    struct lahar_sim_disk *disk;
     struct lahar_io *io;
     lahar_store *store;
     lahar_follow *follow;
@@ -43,10 +43,12 @@ struct follow_fixture {
 static inline void follow_fixture_open_store(struct follow_fixture *f)
 {
     lahar_error error = {0};
-    const struct lahar_store_config config = {.io = f->io};
-    cr_assert_eq(lahar_store_open_config(f->store_path, &f->options, &config, LAHAR_NO_WAIT,
-                                         &f->store, &error),
-                 LAHAR_OK, "%s", error.message);
+    struct lahar_store_config config = {0};
+    cr_assert_eq(lahar_sim_disk_io(f->disk, &f->io, &error), LAHAR_OK);
+    config.io = f->io;
+    cr_assert_eq(
+        lahar_store_open_config("store", &f->options, &config, LAHAR_NO_WAIT, &f->store, &error),
+        LAHAR_OK, "%s", error.message);
 }
 
 static inline void follow_fixture_init(struct follow_fixture *f)
@@ -55,9 +57,8 @@ static inline void follow_fixture_init(struct follow_fixture *f)
     *f = (struct follow_fixture){.now_ns = UINT64_C(1000000000)};
     scratch_create(f->scratch);
     (void)snprintf(f->logs, sizeof f->logs, "%s/logs", f->scratch);
-    (void)snprintf(f->store_path, sizeof f->store_path, "%s/store", f->scratch);
     cr_assert_eq(mkdir(f->logs, 0755), 0);
-    cr_assert_eq(lahar_io_pwrite_create(&lahar_allocator_libc, &f->io, &error), LAHAR_OK);
+    cr_assert_eq(lahar_sim_disk_create(&lahar_allocator_libc, 1, &f->disk, &error), LAHAR_OK);
     lahar_options_init(&f->options);
     f->options.memory_limit_bytes = 64 << 20;
     f->options.journal_count = 1;
@@ -87,13 +88,27 @@ static inline void follow_fixture_stop(struct follow_fixture *f)
     f->follow = NULL;
 }
 
-/* The process dies: what was appended and not written is lost. */
-static inline void follow_fixture_kill(struct follow_fixture *f)
+static inline void follow_fixture_drop_store(struct follow_fixture *f)
 {
     follow_fixture_stop(f);
     lahar_store_abandon(f->store);
     f->store = NULL;
+    f->io->ops->destroy(f->io);
+    f->io = NULL;
+}
+
+/* The process dies: what was appended and not written is lost, with the power also what was
+ * not synced. */
+static inline void follow_fixture_crash(struct follow_fixture *f, uint64_t seed, bool power_loss)
+{
+    follow_fixture_drop_store(f);
+    lahar_sim_disk_restart(f->disk, seed, power_loss);
     follow_fixture_open_store(f);
+}
+
+static inline void follow_fixture_kill(struct follow_fixture *f)
+{
+    follow_fixture_crash(f, 1, false);
 }
 
 static inline void follow_fixture_advance(struct follow_fixture *f, uint64_t ms)
@@ -139,9 +154,8 @@ static inline void follow_fixture_restart(struct follow_fixture *f)
 
 static inline void follow_fixture_deinit(struct follow_fixture *f)
 {
-    follow_fixture_stop(f);
-    lahar_store_abandon(f->store);
-    f->io->ops->destroy(f->io);
+    follow_fixture_drop_store(f);
+    lahar_sim_disk_destroy(f->disk);
     scratch_remove(f->scratch);
 }
 
@@ -244,13 +258,11 @@ static inline void expect_messages(struct follow_fixture *f, const char *expecte
 
 static inline size_t count_messages(struct follow_fixture *f, const char *stream)
 {
-    char *text = messages_of(f, stream, LAHAR_FIELD_MESSAGE);
-    size_t count = 0;
-    for (const char *p = text; *p != '\0'; p++) {
-        count += *p == '\n';
-    }
-    free(text);
-    return count;
+    lahar_stream_info info;
+    uint32_t id = 0;
+    cr_assert_eq(lahar_stream_find(f->store, stream, &id, NULL), LAHAR_OK);
+    cr_assert_eq(lahar_stream_info_get(f->store, id, &info, NULL), LAHAR_OK);
+    return (size_t)info.event_count;
 }
 
 /* The number that an event of the stream has in a column, by the event's place. */
