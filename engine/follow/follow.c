@@ -167,7 +167,8 @@ static lahar_status open_follow(lahar_store *store, const lahar_follow_options *
     (void)pthread_cond_init(&follow->ready, &attributes);
     (void)pthread_condattr_destroy(&attributes);
     lahar_source_boot(follow->boot_id, &follow->booted_ns);
-    lahar_status status = copy_names(follow, &follow->options, error);
+    const lahar_follow_options asked = follow->options;
+    lahar_status status = copy_names(follow, &asked, error);
     if (status == LAHAR_OK && lahar_watch_create(allocator, &follow->watch, NULL) != LAHAR_OK) {
         follow->watch = NULL;
     }

@@ -413,6 +413,35 @@ Test(sources, reset_while_following)
     follow_fixture_deinit(&f);
 }
 
+Test(sources, change_only_the_one_that_was_named)
+{
+    struct follow_fixture f;
+    follow_fixture_init(&f);
+    add(&f, "a.log", "1\n");
+    follow_fixture_create(&f);
+    f.spec.name = "other";
+    f.spec.stream = "other";
+    follow_fixture_begin(&f);
+    cr_assert_eq(lahar_source_reset(f.store, "other", NULL, LAHAR_RESET_TO_START, 0, NULL),
+                 LAHAR_OK);
+    follow_fixture_settle(&f);
+    cr_assert_eq(count_messages(&f, "logs"), 1);
+    cr_assert_eq(count_messages(&f, "other"), 2);
+    cr_assert_eq(lahar_source_drop(f.store, "logs", NULL), LAHAR_OK);
+    add(&f, "a.log", "2\n");
+    follow_fixture_settle(&f);
+    cr_assert_eq(count_messages(&f, "logs"), 1);
+    cr_assert_eq(count_messages(&f, "other"), 3);
+    const char *none = "none";
+    lahar_follow_options options;
+    lahar_follow *follow = NULL;
+    lahar_follow_options_init(&options);
+    options.sources = &none;
+    options.source_count = 1;
+    cr_assert_eq(lahar_follow_open(f.store, &options, &follow, NULL), LAHAR_NOT_FOUND);
+    follow_fixture_deinit(&f);
+}
+
 Test(sources, show_no_size_of_another_file)
 {
     struct follow_fixture f;
@@ -531,5 +560,42 @@ Test(sources, begin_at_the_end_when_told_to)
     add(&f, "b.log", "new file\n");
     follow_fixture_settle(&f);
     expect_messages(&f, "partial\nnew file\n");
+    follow_fixture_deinit(&f);
+}
+
+/* S-73: more changes than the kernel's queue holds, 16,384 unless it was set lower. */
+Test(sources, read_everything_after_inotify_ran_over)
+{
+    struct follow_fixture f;
+    follow_fixture_init(&f);
+    follow_fixture_begin(&f);
+    for (unsigned i = 0; i < 7000; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "%u.log", i);
+        add(&f, name, "x\n");
+    }
+    follow_fixture_settle_now(&f);
+    cr_assert_eq(count_messages(&f, "logs"), 7000);
+    follow_fixture_deinit(&f);
+}
+
+/* S-74 */
+Test(sources, find_files_without_inotify)
+{
+    struct follow_fixture f;
+    follow_fixture_init(&f);
+    follow_fixture_create(&f);
+    follow_fixture_start(&f);
+    lahar_watch_destroy(f.follow->watch);
+    f.follow->watch = NULL;
+    follow_fixture_settle(&f);
+    add(&f, "a.log", "1\n");
+    follow_fixture_settle(&f);
+    add(&f, "a.log", "2\n");
+    follow_fixture_settle(&f);
+    expect_messages(&f, "1\n2\n");
+    lahar_follow_stat stat = {.struct_size = sizeof stat};
+    lahar_follow_stat_get(f.follow, &stat);
+    cr_assert(stat.is_polling);
     follow_fixture_deinit(&f);
 }
