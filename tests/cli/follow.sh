@@ -4,7 +4,7 @@
 
 lines()
 {
-    "$LAHAR" export store --format raw --stream "${1-logs}" 2>/dev/null
+    "$LAHAR" export store --format raw --stream logs 2>/dev/null
 }
 
 case_follows_a_directory_once()
