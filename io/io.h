@@ -9,8 +9,8 @@
  * terminated. Every call that fails fills error with the path and errno.
  * Synchronous calls may be made from any thread; a queue belongs to the one
  * thread that created it. EINTR, EAGAIN and short transfers are retried
- * behind this seam by the synchronous calls; queue operations hand back what
- * happened and leave the decision to the caller. */
+ * behind this seam by the synchronous calls; operations, queued or executed, hand
+ * back what happened and leave the decision to the caller. */
 #ifndef LAHAR_IO_IO_H
 #define LAHAR_IO_IO_H
 
@@ -123,6 +123,10 @@ struct lahar_io_ops {
                            struct lahar_io_op **done, uint32_t capacity, uint64_t wait_ns);
     /* Any thread: ends the wait of the owner, or its next one. */
     void (*queue_wake)(struct lahar_io *io, struct lahar_io_queue *queue);
+
+    /* Carries out one operation in the calling thread, which may be any, and sets its result, as
+     * a queue would: nothing is retried. */
+    void (*execute)(struct lahar_io *io, struct lahar_io_op *op);
 
     /* --- clock --- */
     int64_t (*realtime_ns)(struct lahar_io *io);   /* since the epoch, may jump */

@@ -14,6 +14,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -348,6 +349,34 @@ static lahar_status space(struct lahar_io *io, const char *path, struct lahar_io
     return LAHAR_OK;
 }
 
+/* The result of a call as the kernel's rings give it: bytes or -errno. */
+static int32_t result_of(ssize_t n)
+{
+    return n < 0 ? -errno : (int32_t)n;
+}
+
+static void execute(struct lahar_io *io, struct lahar_io_op *op)
+{
+    (void)io;
+    const int descriptor = op->file->descriptor;
+    const struct iovec part = {op->data, op->size};
+    op->result = -EINVAL;
+    switch (op->kind) {
+    case LAHAR_IO_OP_WRITE:
+        op->result = result_of(pwrite(descriptor, op->data, op->size, (off_t)op->offset));
+        break;
+    case LAHAR_IO_OP_WRITE_DURABLE:
+        op->result = result_of(pwritev2(descriptor, &part, 1, (off_t)op->offset, RWF_DSYNC));
+        break;
+    case LAHAR_IO_OP_SYNC:
+        op->result = result_of(fdatasync(descriptor));
+        break;
+    case LAHAR_IO_OP_READ:
+        op->result = result_of(pread(descriptor, op->data, op->size, (off_t)op->offset));
+        break;
+    }
+}
+
 static int64_t realtime_ns(struct lahar_io *io)
 {
     (void)io;
@@ -387,6 +416,7 @@ void lahar_posix_file_ops(struct lahar_io_ops *ops)
     ops->list = list_directory;
     ops->sync_directory = sync_directory;
     ops->space = space;
+    ops->execute = execute;
     ops->realtime_ns = realtime_ns;
     ops->monotonic_ns = monotonic_ns;
 }

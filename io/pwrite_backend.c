@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,44 +33,26 @@ struct lahar_io_queue {
     struct lahar_io_op *done[]; /* owner; a ring of depth entries */
 };
 
-/* The result of a call as the kernel's rings give it: bytes or -errno. */
-static int32_t result_of(ssize_t n)
+/* A file system without durable writes (EOPNOTSUPP) gets a write and then a sync. */
+static void execute(struct lahar_io *io, struct lahar_io_queue *queue, struct lahar_io_op *op)
 {
-    return n < 0 ? -errno : (int32_t)n;
-}
-
-static int32_t write_durably(struct lahar_io_queue *queue, const struct lahar_io_op *op)
-{
-    const int descriptor = op->file->descriptor;
+    if (op->kind != LAHAR_IO_OP_WRITE_DURABLE) {
+        io->ops->execute(io, op);
+        return;
+    }
     if (!queue->lacks_dsync) {
-        const struct iovec part = {op->data, op->size};
-        const ssize_t n = pwritev2(descriptor, &part, 1, (off_t)op->offset, RWF_DSYNC);
-        if (n >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS)) {
-            return result_of(n);
+        io->ops->execute(io, op);
+        if (op->result != -EOPNOTSUPP && op->result != -ENOSYS) {
+            return;
         }
         queue->lacks_dsync = true;
     }
-    const int32_t written = result_of(pwrite(descriptor, op->data, op->size, (off_t)op->offset));
-    if (written > 0 && fdatasync(descriptor) != 0) {
-        return -errno;
+    op->kind = LAHAR_IO_OP_WRITE;
+    io->ops->execute(io, op);
+    op->kind = LAHAR_IO_OP_WRITE_DURABLE;
+    if (op->result > 0 && fdatasync(op->file->descriptor) != 0) {
+        op->result = -errno;
     }
-    return written;
-}
-
-static int32_t execute(struct lahar_io_queue *queue, const struct lahar_io_op *op)
-{
-    const int descriptor = op->file->descriptor;
-    switch (op->kind) {
-    case LAHAR_IO_OP_WRITE:
-        return result_of(pwrite(descriptor, op->data, op->size, (off_t)op->offset));
-    case LAHAR_IO_OP_WRITE_DURABLE:
-        return write_durably(queue, op);
-    case LAHAR_IO_OP_SYNC:
-        return result_of(fdatasync(descriptor));
-    case LAHAR_IO_OP_READ:
-        return result_of(pread(descriptor, op->data, op->size, (off_t)op->offset));
-    }
-    return -EINVAL;
 }
 
 static lahar_status queue_create(struct lahar_io *io, uint32_t depth,
@@ -109,13 +90,12 @@ static void queue_destroy(struct lahar_io *io, struct lahar_io_queue *queue)
 static lahar_status queue_submit(struct lahar_io *io, struct lahar_io_queue *queue,
                                  struct lahar_io_op **ops, uint32_t count, lahar_error *error)
 {
-    (void)io;
     if (count > queue->depth - queue->count) {
         return lahar_fail(error, LAHAR_BUSY, "the I/O queue holds at most %u operations",
                           queue->depth);
     }
     for (uint32_t i = 0; i < count; i++) {
-        ops[i]->result = execute(queue, ops[i]);
+        execute(io, queue, ops[i]);
         queue->done[(queue->first + queue->count) % queue->depth] = ops[i];
         queue->count++;
     }

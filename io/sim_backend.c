@@ -448,6 +448,7 @@ static const struct lahar_io_ops sim_ops = {
     .queue_submit = lahar_sim_queue_submit,
     .queue_reap = lahar_sim_queue_reap,
     .queue_wake = lahar_sim_queue_wake,
+    .execute = lahar_sim_execute,
     .realtime_ns = realtime_ns,
     .monotonic_ns = monotonic_ns,
     .destroy = destroy,

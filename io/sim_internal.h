@@ -269,6 +269,7 @@ lahar_status lahar_sim_queue_submit(struct lahar_io *io, struct lahar_io_queue *
 uint32_t lahar_sim_queue_reap(struct lahar_io *io, struct lahar_io_queue *queue,
                               struct lahar_io_op **done, uint32_t capacity, uint64_t wait_ns);
 void lahar_sim_queue_wake(struct lahar_io *io, struct lahar_io_queue *queue);
+void lahar_sim_execute(struct lahar_io *io, struct lahar_io_op *op);
 /* Before a crash: each write in flight has reached the cache or not. */
 void lahar_sim_queues_settle(struct lahar_sim_disk *disk);
 

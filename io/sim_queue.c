@@ -158,7 +158,7 @@ static int32_t execute_write(struct lahar_sim_disk *disk, struct lahar_io_op *op
     return moved;
 }
 
-static int32_t execute(struct lahar_sim_disk *disk, struct lahar_io_op *op)
+static int32_t perform(struct lahar_sim_disk *disk, struct lahar_io_op *op)
 {
     switch (op->kind) {
     case LAHAR_IO_OP_READ:
@@ -170,6 +170,13 @@ static int32_t execute(struct lahar_sim_disk *disk, struct lahar_io_op *op)
         return -lahar_sim_file_sync(disk, op->file, SIM_CONCERN_SYNC | SIM_CONCERN_QUEUED);
     }
     return -EINVAL;
+}
+
+void lahar_sim_execute(struct lahar_io *io, struct lahar_io_op *op)
+{
+    struct lahar_sim_disk *disk = lahar_sim_lock(io);
+    op->result = perform(disk, op);
+    lahar_sim_unlock(disk);
 }
 
 /* Ends a wait with nothing in flight: a wake, or the simulated time is over. */
@@ -204,7 +211,7 @@ uint32_t lahar_sim_queue_reap(struct lahar_io *io, struct lahar_io_queue *queue,
     for (uint32_t i = 0; i < limit; i++) {
         const uint64_t pick = sim_random_below(&disk->random, queue->count);
         struct lahar_io_op *op = queue->in_flight[pick];
-        op->result = execute(disk, op);
+        op->result = perform(disk, op);
         queue->in_flight[pick] = queue->in_flight[--queue->count];
         done[i] = op;
     }

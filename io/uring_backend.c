@@ -33,6 +33,7 @@ enum {
      * room for completions; after so many pauses the operations are handed back. */
     SUBMIT_TRIES_MAX = 64,
     SUBMIT_PAUSE_NS = 1000000,
+    ALONE_SIZE_MAX = 64 * 1024, /* bytes; larger writes are worth going on meanwhile */
     PROBE_SIZE = 4096,
     PROBE_OP_COUNT = 256
 };
@@ -340,13 +341,32 @@ static void queue_destroy(struct lahar_io *io, struct lahar_io_queue *queue)
     lahar_release(((struct uring_io *)io)->posix.allocator, queue);
 }
 
+/* Carries out a small durable write in the calling thread when nothing else is in flight:
+ * the kernel completes it without a worker of its own, and one call does for two. */
+static bool execute_alone(struct lahar_io *io, struct lahar_io_queue *queue, struct lahar_io_op *op)
+{
+    if (op->kind != LAHAR_IO_OP_WRITE_DURABLE || op->size > ALONE_SIZE_MAX ||
+        queue->in_flight != 0 || queue->lacks_dsync) {
+        return false;
+    }
+    io->ops->execute(io, op);
+    if (op->result == -EOPNOTSUPP) {
+        return false;
+    }
+    queue->in_flight++;
+    finish(queue, op, op->result);
+    return true;
+}
+
 static lahar_status queue_submit(struct lahar_io *io, struct lahar_io_queue *queue,
                                  struct lahar_io_op **ops, uint32_t count, lahar_error *error)
 {
-    (void)io;
     if (count > queue->depth - queue->in_flight - queue->done_count) {
         return lahar_fail(error, LAHAR_BUSY, "the I/O queue holds at most %u operations",
                           queue->depth);
+    }
+    if (count == 1 && execute_alone(io, queue, ops[0])) {
+        return LAHAR_OK;
     }
     if (io_uring_sq_space_left(&queue->ring) < count) {
         /* Requests turned into NOPs are in the way. */

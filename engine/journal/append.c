@@ -7,6 +7,9 @@
 
 /* How long a wait for memory sleeps before it looks again by itself. */
 static const uint64_t look_again_ns = 50000000;
+/* A write that a waiting thread carries out by itself cannot be given up: only those who have
+ * this much time do so. */
+static const uint64_t patience_ns = 1000000000;
 
 uint64_t lahar_journals_next_id(const struct lahar_journals *journals)
 {
@@ -154,8 +157,8 @@ static bool reserve(struct lahar_journals *journals, uint64_t id_count, uint64_t
 
 /* LAHAR_BUSY: something is short at the moment, nothing was taken. */
 static lahar_status try_append(struct lahar_journals *journals, uint32_t producer,
-                               struct lahar_frame *frame, uint64_t end_ns, uint64_t *first_id_out,
-                               lahar_error *error)
+                               struct lahar_frame *frame, enum lahar_attention least,
+                               uint64_t end_ns, uint64_t *first_id_out, lahar_error *error)
 {
     const uint64_t id_count = lahar_frame_id_count(frame->event_count);
     if (!reserve(journals, id_count, end_ns)) {
@@ -175,7 +178,7 @@ static lahar_status try_append(struct lahar_journals *journals, uint32_t produce
         lahar_ring_release(&journals->ring_set, id_count);
         return status;
     }
-    *first_id_out = lahar_ring_publish(&journals->ring_set, &place, frame);
+    *first_id_out = lahar_ring_publish(&journals->ring_set, &place, frame, least);
     if (place.chunk->is_jumbo) {
         enqueue_jumbo(journals, place.chunk);
     }
@@ -213,15 +216,15 @@ static lahar_status wait_for_room(struct lahar_journals *journals, uint32_t tick
 
 /* The way of an append that finds something short. */
 static lahar_status append_slowly(struct lahar_journals *journals, uint32_t producer,
-                                  struct lahar_frame *frame, uint64_t end_ns,
-                                  uint64_t *first_id_out, lahar_error *error)
+                                  struct lahar_frame *frame, enum lahar_attention least,
+                                  uint64_t end_ns, uint64_t *first_id_out, lahar_error *error)
 {
     (void)atomic_fetch_add_explicit(&journals->memory_waiters, 1, memory_order_relaxed);
     lahar_status status;
     bool must_go_on;
     do {
         const uint32_t ticket = lahar_gate_enter(&journals->space);
-        status = try_append(journals, producer, frame, end_ns, first_id_out, error);
+        status = try_append(journals, producer, frame, least, end_ns, first_id_out, error);
         must_go_on = status == LAHAR_BUSY;
         if (must_go_on) {
             status = wait_for_room(journals, ticket, end_ns, error);
@@ -268,11 +271,15 @@ lahar_status lahar_journals_append(struct lahar_journals *journals, uint32_t pro
         .offsets = offsets,
         .rows = rows,
     };
-    lahar_status status = try_append(journals, producer, &frame, LAHAR_NO_WAIT, &first_id, error);
+    /* Whoever waits calls for the writer, unless it can do without. */
+    const enum lahar_attention least =
+        durability == LAHAR_DURABILITY_COMMIT ? LAHAR_ATTENTION_NEVER : LAHAR_ATTENTION_ANY;
+    lahar_status status =
+        try_append(journals, producer, &frame, least, LAHAR_NO_WAIT, &first_id, error);
     const bool must_wait = status == LAHAR_BUSY || durability == LAHAR_DURABILITY_COMMIT;
     const uint64_t end_ns = must_wait ? end_of(journals, deadline_ns) : 0;
     if (status == LAHAR_BUSY) {
-        status = append_slowly(journals, producer, &frame, end_ns, &first_id, error);
+        status = append_slowly(journals, producer, &frame, least, end_ns, &first_id, error);
     }
     if (first_id_out != NULL) {
         *first_id_out = first_id;
@@ -292,11 +299,11 @@ lahar_status lahar_journals_append(struct lahar_journals *journals, uint32_t pro
 /* --- waiting
  * ---------------------------------------------------------------------------------------- */
 
-/* Asks for stable storage of what there is up to id. */
-static void want(struct lahar_journals *journals, uint64_t id)
+/* What has to be durable for whoever waits for id: all below this, as far as it exists. */
+static uint64_t above(const struct lahar_journals *journals, uint64_t id)
 {
     const uint64_t next_id = lahar_journals_next_id(journals);
-    lahar_journals_want(journals, id < next_id ? id + 1 : next_id);
+    return id < next_id ? id + 1 : next_id;
 }
 
 /* LAHAR_BUSY: not yet. */
@@ -312,16 +319,37 @@ static lahar_status check_durable(struct lahar_journals *journals, uint64_t id, 
     return LAHAR_BUSY;
 }
 
-/* One look and, if there is time, one sleep or one round of steps. LAHAR_BUSY: not yet. */
+/* A thread that waits alone need not wake another to write for it; several are better served by
+ * the writer, which goes on with the next write at once. */
+static bool lead(struct lahar_journals *journals)
+{
+    bool has_written = false;
+    if (atomic_load_explicit(&journals->durable_waiters, memory_order_relaxed) == 1) {
+        for (uint32_t j = 0; j < journals->journal_count && !has_written; j++) {
+            has_written = lahar_journal_is_behind(&journals->journals[j]) &&
+                          lahar_journal_lead(&journals->journals[j]);
+        }
+    }
+    return has_written;
+}
+
+/* One look and, if there is time, one write, one sleep or one round of steps. LAHAR_BUSY: not
+ * yet. */
 static lahar_status wait_once(struct lahar_journals *journals, struct lahar_gate *gate, uint64_t id,
                               uint64_t end_ns, lahar_error *error)
 {
     const uint32_t ticket = lahar_gate_enter(gate);
-    want(journals, id);
+    const bool is_forever = end_ns == LAHAR_WAIT_FOREVER;
+    const uint64_t now_ns = is_forever || end_ns == LAHAR_NO_WAIT ? 0 : clock_now(journals);
+    lahar_journals_raise_wanted(journals, above(journals, id));
     lahar_status status = check_durable(journals, id, error);
+    const bool may_lead = status == LAHAR_BUSY && (is_forever || end_ns > now_ns + patience_ns);
+    if (may_lead && lead(journals)) {
+        lahar_gate_leave(gate);
+        return LAHAR_BUSY;
+    }
+    lahar_journals_want(journals, above(journals, id));
     if (status == LAHAR_BUSY) {
-        const bool is_forever = end_ns == LAHAR_WAIT_FOREVER;
-        const uint64_t now_ns = is_forever || end_ns == LAHAR_NO_WAIT ? 0 : clock_now(journals);
         if (now_ns >= end_ns) {
             status = lahar_fail(error, LAHAR_TIMEOUT, "id %llu is not durable yet",
                                 (unsigned long long)id);
@@ -340,7 +368,11 @@ lahar_status lahar_journals_wait(struct lahar_journals *journals, uint64_t id, u
                                  lahar_error *error)
 {
     lahar_status status = check_durable(journals, id, error);
+    if (status == LAHAR_OK) {
+        return LAHAR_OK;
+    }
     if (status != LAHAR_BUSY) {
+        lahar_journals_want(journals, above(journals, id));
         return status;
     }
     const uint64_t end_ns = end_of(journals, deadline_ns);
@@ -358,7 +390,7 @@ lahar_status lahar_journals_notify(struct lahar_journals *journals, uint64_t id,
                                    lahar_error *error)
 {
     LAHAR_TRY(lahar_durable_wait_add(&journals->durable_wait, id, callback, context, error));
-    want(journals, id);
+    lahar_journals_want(journals, above(journals, id));
     /* What rose before the request was added did not see it. */
     if (lahar_journals_durable_id(journals) > id ||
         atomic_load_explicit(&journals->state, memory_order_seq_cst) >= LAHAR_JOURNALS_POISONED) {

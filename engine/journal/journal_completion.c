@@ -39,6 +39,9 @@ void lahar_journal_submit(struct lahar_write *write)
     struct lahar_journal *journal = write->journal;
     struct lahar_journals *journals = journal->journals;
     struct lahar_io_op *op = &write->op;
+    if (write->is_driven) {
+        return; /* held: the queue is the writer's, who goes on with it */
+    }
     write->is_in_flight = true;
     journal->writer->in_flight++;
     const lahar_status status =
@@ -240,7 +243,6 @@ void lahar_journal_complete(struct lahar_write *write, uint64_t now_ns)
     const int32_t result = write->op.result;
     const bool is_sync = write->op.kind == LAHAR_IO_OP_SYNC;
     write->is_in_flight = false;
-    journal->writer->in_flight--;
     if (atomic_load_explicit(&journals->state, memory_order_acquire) == LAHAR_JOURNALS_POISONED) {
         return; /* nothing is submitted any more, and nothing becomes durable */
     }

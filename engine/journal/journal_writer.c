@@ -1,7 +1,8 @@
 /* The writer of one journal: finds what is published, puts it into the file, makes it
  * durable when somebody waits or the time has come, and prepares the next chunk.
  *
- * Everything is a non-blocking step by the one thread that owns the journal. What is in
+ * Everything is a step by the one thread that owns the journal (journal_owner.c), which does not
+ * block but in a write that a waiting producer drives itself. What is in
  * flight never changes: a write takes whole pages below the published end straight
  * from the image, and what is small, or ends within a page, is copied to a bounce buffer
  * first. The next write starts with the page that the last one left unfinished, so two writes
@@ -135,7 +136,7 @@ static bool scan_chunk(struct lahar_chunk *chunk)
     return chunk->scanned != start;
 }
 
-static bool scan(struct lahar_journal *journal)
+bool lahar_journal_scan(struct lahar_journal *journal)
 {
     bool has_found = false;
     while (journal->scanning != NULL) {
@@ -307,6 +308,30 @@ static void grow_for_waiters(struct lahar_journals *journals, uint64_t now_ns)
     }
 }
 
+/* Takes the next write and fills it in. */
+static struct lahar_write *begin_write(struct lahar_journal *journal, struct lahar_chunk *chunk,
+                                       bool is_durable)
+{
+    struct lahar_write *write =
+        &journal->writes[(journal->first_write + journal->write_count) % LAHAR_JOURNAL_WRITES];
+    journal->write_count++;
+    journal->pending_since_ns = 0;
+    write->is_in_use = true;
+    write->is_done = false;
+    write->attempts = 0;
+    choose_bytes(write, chunk);
+    if (chunk->synced_ahead < write->page_start ||
+        atomic_load_explicit(&journal->journals->lacks_dsync, memory_order_relaxed)) {
+        is_durable = false;
+    }
+    write->op.kind = is_durable ? LAHAR_IO_OP_WRITE_DURABLE : LAHAR_IO_OP_WRITE;
+    write->op.context = write;
+    if (is_durable) {
+        chunk->synced_ahead = write->end;
+    }
+    return write;
+}
+
 static bool submit_write(struct lahar_journal *journal, uint64_t now_ns)
 {
     struct lahar_journals *journals = journal->journals;
@@ -329,23 +354,30 @@ static bool submit_write(struct lahar_journal *journal, uint64_t now_ns)
         return false; /* the sync that waits for these comes first */
     }
     grow_for_backlog(journal, chunk, now_ns);
-    struct lahar_write *write =
-        &journal->writes[(journal->first_write + journal->write_count) % LAHAR_JOURNAL_WRITES];
-    journal->write_count++;
-    journal->pending_since_ns = 0;
-    write->is_in_use = true;
-    write->is_done = false;
-    write->attempts = 0;
-    choose_bytes(write, chunk);
-    const bool is_durable = is_urgent &&
-                            !atomic_load_explicit(&journals->lacks_dsync, memory_order_relaxed) &&
-                            chunk->synced_ahead >= write->page_start;
-    write->op.kind = is_durable ? LAHAR_IO_OP_WRITE_DURABLE : LAHAR_IO_OP_WRITE;
-    write->op.context = write;
-    if (is_durable) {
-        chunk->synced_ahead = write->end;
-    }
+    struct lahar_write *write = begin_write(journal, chunk, is_urgent);
     lahar_journal_submit(write);
+    return true;
+}
+
+bool lahar_journal_drive(struct lahar_journal *journal)
+{
+    struct lahar_journals *journals = journal->journals;
+    struct lahar_io *io = journals->io;
+    (void)lahar_journal_scan(journal);
+    struct lahar_chunk *chunk = find_unsubmitted(journal);
+    if (chunk == NULL || journal->write_count != 0 || journal->sync.is_in_use ||
+        find_unsynced(journal) != NULL ||
+        page_up(chunk->used) - page_down(chunk->submitted) > LAHAR_JOURNAL_BOUNCE_SIZE ||
+        atomic_load_explicit(&journals->lacks_dsync, memory_order_relaxed) ||
+        atomic_load_explicit(&journals->state, memory_order_acquire) >= LAHAR_JOURNALS_POISONED) {
+        return false;
+    }
+    struct lahar_write *write = begin_write(journal, chunk, true);
+    write->is_driven = true;
+    io->ops->execute(io, &write->op);
+    (void)atomic_fetch_add_explicit(&journals->submits, 1, memory_order_relaxed);
+    lahar_journal_complete(write, io->ops->monotonic_ns(io));
+    write->is_driven = false;
     return true;
 }
 
@@ -477,6 +509,11 @@ static bool prepare(struct lahar_journal *journal)
     return true;
 }
 
+bool lahar_journal_needs_writer(const struct lahar_journal *journal)
+{
+    return find_unsubmitted(journal) != NULL || journal->write_count != 0 || wants_chunk(journal);
+}
+
 /* --- the step ------------------------------------------------------------------------------------
  */
 
@@ -509,7 +546,7 @@ static bool retry_held(struct lahar_journal *journal, uint64_t now_ns)
 bool lahar_journal_step(struct lahar_journal *journal, uint64_t now_ns)
 {
     const uint32_t state = atomic_load_explicit(&journal->journals->state, memory_order_acquire);
-    bool has_done = scan(journal);
+    bool has_done = lahar_journal_scan(journal);
     if (state == LAHAR_JOURNALS_POISONED) {
         return has_done;
     }

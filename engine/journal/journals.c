@@ -14,7 +14,8 @@ enum {
     WINDOW_MIN = 1 << 12,
     WINDOW_MAX = 1 << 20,
     WINDOW_BYTES_PER_ID = 1024, /* of memory: the link buffer is about 2 % of it */
-    /* Commits that share a write: more writes in flight against larger ones. */
+    /* Commits that share a write. Fewer journals with larger writes are better than more
+     * writes in flight, at which the commits of all wait for the slowest. */
     WAITERS_PER_JOURNAL = 4,
     LOG_LINE_SIZE = 512,
     MESSAGE_INTERVAL_MS_MAX = 60000
@@ -35,7 +36,7 @@ uint32_t lahar_journals_for_waiters(const struct lahar_journals *journals)
 {
     const uint32_t count = atomic_load_explicit(&journals->durable_waiters, memory_order_relaxed) /
                            WAITERS_PER_JOURNAL;
-    return count < 1 ? 1 : count < journals->journal_count ? count : journals->journal_count;
+    return count < 1 ? 1 : count < journals->writer_count ? count : journals->writer_count;
 }
 
 bool lahar_journals_is_full(const struct lahar_journals *journals)
@@ -51,18 +52,27 @@ void lahar_journals_call_all(struct lahar_journals *journals, enum lahar_attenti
     }
 }
 
-void lahar_journals_want(struct lahar_journals *journals, uint64_t id)
+void lahar_journals_raise_wanted(struct lahar_journals *journals, uint64_t id)
 {
     uint64_t wanted = atomic_load_explicit(&journals->wanted_id, memory_order_seq_cst);
     while (wanted < id &&
            !atomic_compare_exchange_weak_explicit(&journals->wanted_id, &wanted, id,
                                                   memory_order_seq_cst, memory_order_seq_cst)) {
     }
+}
+
+bool lahar_journal_is_behind(const struct lahar_journal *journal)
+{
+    return lahar_ring_position(&journal->journals->ring_set, journal->ring) >
+           atomic_load_explicit(&journal->ring->durable, memory_order_acquire);
+}
+
+void lahar_journals_want(struct lahar_journals *journals, uint64_t id)
+{
+    lahar_journals_raise_wanted(journals, id);
     for (uint32_t j = 0; j < journals->journal_count; j++) {
-        struct lahar_ring *ring = &journals->rings[j];
-        if (lahar_ring_position(&journals->ring_set, ring) >
-            atomic_load_explicit(&ring->durable, memory_order_acquire)) {
-            lahar_ring_call(&journals->ring_set, j, LAHAR_ATTENTION_WAIT);
+        if (lahar_journal_is_behind(&journals->journals[j])) {
+            lahar_journal_call_owner(&journals->journals[j]);
         }
     }
 }

@@ -1,8 +1,9 @@
 /* The journal set: what its parts share. Private to engine/journal.
  *
  * Threads: producers (ring.h), W writers with a queue each, one that prepares files,
- * one that runs callbacks. Lock order: none is taken while another is held, except
- * that the catalog's mutex may be held when the pool's is taken. */
+ * one that runs callbacks. A journal is stepped by its writer or, for one write, by a
+ * producer that waits for stable storage (journal_owner.c). Lock order: none is taken while another
+ * is held, except that the catalog's mutex may be held when the pool's is taken. */
 #ifndef LAHAR_JOURNAL_JOURNALS_H
 #define LAHAR_JOURNAL_JOURNALS_H
 
@@ -51,9 +52,18 @@ struct lahar_write {
     bool is_in_use;    /* in flight or held */
     bool is_in_flight; /* the queue has it */
     bool is_done;      /* completed, but an earlier one has not */
+    bool is_driven;    /* carried out by a waiting producer, not by the queue */
     uint32_t attempts; /* without progress */
     uint8_t *bounce;   /* LAHAR_JOURNAL_BOUNCE_SIZE bytes, aligned; CHAIN only */
     void *bounce_allocation;
+};
+
+/* Who may step a journal, and who asked the owner for something. */
+enum lahar_journal_owner {
+    LAHAR_OWNER_WRITER = 1,   /* from its first operation in flight to its last one */
+    LAHAR_OWNER_PRODUCER = 2, /* for one write */
+    LAHAR_OWNER_CALLED = 4,   /* producer, look again before letting go: something was published */
+    LAHAR_OWNER_WANTED = 8    /* the writer could not have it: wake it when letting go */
 };
 
 /* One journal as its writer sees it. */
@@ -63,7 +73,9 @@ struct lahar_journal {
     struct lahar_ring *ring;
     uint32_t number;
 
-    /* --- its writer --- */
+    _Atomic uint32_t owner; /* enum lahar_journal_owner, or-ed; 0: nobody */
+
+    /* --- its owner --- */
     struct lahar_chunk *oldest;      /* the chain: not sealed yet */
     struct lahar_chunk *newest;      /* prepared last */
     struct lahar_chunk *scanning;    /* holds the next unpublished byte */
@@ -158,10 +170,29 @@ lahar_status lahar_journal_init(struct lahar_journals *journals, uint32_t number
 void lahar_journal_deinit(struct lahar_journal *journal);
 /* Whatever can be done now without waiting. */
 bool lahar_journal_step(struct lahar_journal *journal, uint64_t now_ns);
+/* Finds what is published; the owner. */
+bool lahar_journal_scan(struct lahar_journal *journal);
+/* Writes what is published, durably and in the calling thread, if that is one small write and
+ * nothing else has to be done first. Returns whether it wrote. */
+bool lahar_journal_drive(struct lahar_journal *journal);
+/* Whether there is something that the writer has to do. */
+bool lahar_journal_needs_writer(const struct lahar_journal *journal);
 /* What its writer has to be woken for while it sleeps. */
 enum lahar_attention lahar_journal_attention(const struct lahar_journal *journal);
 /* When there will be something to do even if nothing happens. UINT64_MAX: never. */
 uint64_t lahar_journal_next_ns(const struct lahar_journal *journal);
+
+/* --- journal_owner.c: who steps it --------------------------------------------------------- */
+
+/* For the writer. False: a producer has it, and will wake the writer. */
+bool lahar_journal_own(struct lahar_journal *journal);
+/* Lets go if nothing is in flight. */
+void lahar_journal_disown(struct lahar_journal *journal);
+/* For a producer that waits for stable storage: one write by itself. False: nothing was written;
+ * lahar_journal_call_owner is needed. */
+bool lahar_journal_lead(struct lahar_journal *journal);
+/* Sees to it that what was published in the journal is looked at. */
+void lahar_journal_call_owner(struct lahar_journal *journal);
 
 /* --- journal_completion.c: what came back ------------------------------------------------ */
 
@@ -188,8 +219,12 @@ bool lahar_journals_is_urgent(const struct lahar_journals *journals);
 /* How many journals the threads that wait for stable storage can make use of. */
 uint32_t lahar_journals_for_waiters(const struct lahar_journals *journals);
 bool lahar_journals_is_full(const struct lahar_journals *journals);
-/* Somebody waits for all below id: makes the writers hurry. */
+/* Somebody waits for all below id: whatever is written now is written durably. */
+void lahar_journals_raise_wanted(struct lahar_journals *journals, uint64_t id);
+/* The same, and makes the writers hurry. */
 void lahar_journals_want(struct lahar_journals *journals, uint64_t id);
+/* Whether something of the journal is claimed and not durable yet. */
+bool lahar_journal_is_behind(const struct lahar_journal *journal);
 /* Tells every writer that memory may have come free. */
 void lahar_journals_call_all(struct lahar_journals *journals, enum lahar_attention least);
 void lahar_journals_log(struct lahar_journals *journals, lahar_log_level level, const char *format,

@@ -165,7 +165,7 @@ bool lahar_ring_claim(struct lahar_ring_set *set, uint32_t journal, uint32_t siz
 }
 
 uint64_t lahar_ring_publish(struct lahar_ring_set *set, const struct lahar_ring_place *place,
-                            struct lahar_frame *frame)
+                            struct lahar_frame *frame, enum lahar_attention least)
 {
     const uint64_t id_count = lahar_frame_id_count(frame->event_count);
     frame->durable_id = atomic_load_explicit(set->durable_id, memory_order_acquire);
@@ -174,7 +174,7 @@ uint64_t lahar_ring_publish(struct lahar_ring_set *set, const struct lahar_ring_
     encode(set, place, frame);
     lahar_link_publish(set->links, frame->first_id, frame->first_id + id_count, place->chunk,
                        place->offset);
-    show(set, place, frame->size, LAHAR_ATTENTION_ANY);
+    show(set, place, frame->size, least);
     return frame->first_id;
 }
 

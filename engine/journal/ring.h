@@ -36,7 +36,8 @@ enum lahar_attention {
     LAHAR_ATTENTION_NONE = 0,  /* it is awake */
     LAHAR_ATTENTION_SPACE = 1, /* a chunk is full or needed; what is in flight wakes it anyway */
     LAHAR_ATTENTION_WAIT = 2,  /* ... or somebody waits for stable storage */
-    LAHAR_ATTENTION_ANY = 3    /* ... or any batch */
+    LAHAR_ATTENTION_ANY = 3,   /* ... or any batch */
+    LAHAR_ATTENTION_NEVER = 4  /* of a call: whoever publishes will see to the batch itself */
 };
 
 /* One journal as producers see it. */
@@ -110,9 +111,10 @@ uint64_t lahar_ring_reserve_alone(struct lahar_ring_set *set, uint64_t id_count)
 bool lahar_ring_claim(struct lahar_ring_set *set, uint32_t journal, uint32_t size,
                       struct lahar_ring_place *place_out);
 
-/* Stages 3 to 5. frame: all but first_id, durable_id and arrival_ns. Returns the first id. */
+/* Stages 3 to 5. frame: all but first_id, durable_id and arrival_ns. Returns the first id. least:
+ * ANY, or NEVER if the caller goes on to wait for stable storage. */
 uint64_t lahar_ring_publish(struct lahar_ring_set *set, const struct lahar_ring_place *place,
-                            struct lahar_frame *frame);
+                            struct lahar_frame *frame, enum lahar_attention least);
 /* Publishes a mark frame at a claimed place. */
 void lahar_ring_publish_mark(struct lahar_ring_set *set, const struct lahar_ring_place *place);
 

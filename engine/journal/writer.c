@@ -27,6 +27,7 @@ bool lahar_writer_reap(struct lahar_writer *writer, uint64_t wait_ns)
     const uint32_t count = io->ops->queue_reap(io, writer->queue, done, REAP_MAX, wait_ns);
     if (count != 0) {
         const uint64_t now_ns = io->ops->monotonic_ns(io);
+        writer->in_flight -= count;
         for (uint32_t i = 0; i < count; i++) {
             lahar_journal_complete(done[i]->context, now_ns);
         }
@@ -34,25 +35,50 @@ bool lahar_writer_reap(struct lahar_writer *writer, uint64_t wait_ns)
     return count != 0;
 }
 
-/* One step of every journal of the writer. */
+/* One step of every journal of the writer that no producer has. */
 static bool step_all(struct lahar_writer *writer, uint64_t now_ns)
 {
     struct lahar_journals *journals = writer->journals;
     bool has_done = false;
     for (uint32_t j = writer->number; j < journals->journal_count; j += journals->writer_count) {
-        has_done |= lahar_journal_step(&journals->journals[j], now_ns);
+        struct lahar_journal *journal = &journals->journals[j];
+        if (lahar_journal_own(journal)) {
+            has_done |= lahar_journal_step(journal, now_ns);
+            lahar_journal_disown(journal);
+        }
     }
     return has_done;
 }
 
-static uint64_t time_to_wait(const struct lahar_writer *writer, uint64_t now_ns)
+/* Tells producers what to wake the writer for and steps once more, journal by journal. Returns
+ * whether anything was done; next_ns_out: when there will be something to do by itself. */
+static bool prepare_to_sleep(struct lahar_writer *writer, uint64_t now_ns, uint64_t *next_ns_out)
+{
+    struct lahar_journals *journals = writer->journals;
+    bool has_done = false;
+    *next_ns_out = UINT64_MAX;
+    for (uint32_t j = writer->number; j < journals->journal_count; j += journals->writer_count) {
+        struct lahar_journal *journal = &journals->journals[j];
+        if (!lahar_journal_own(journal)) {
+            continue; /* who has it wakes this writer */
+        }
+        /* Pairs with lahar_ring_call: either the step below finds what was published, or the
+         * producer finds this and wakes the writer. */
+        (void)atomic_exchange_explicit(&journals->rings[j].attention,
+                                       (uint32_t)lahar_journal_attention(journal),
+                                       memory_order_seq_cst);
+        has_done |= lahar_journal_step(journal, now_ns);
+        const uint64_t journal_ns = lahar_journal_next_ns(journal);
+        *next_ns_out = journal_ns < *next_ns_out ? journal_ns : *next_ns_out;
+        lahar_journal_disown(journal);
+    }
+    return has_done;
+}
+
+static uint64_t time_to_wait(const struct lahar_writer *writer, uint64_t now_ns, uint64_t next_ns)
 {
     const struct lahar_journals *journals = writer->journals;
-    uint64_t next_ns = now_ns + idle_ns;
-    for (uint32_t j = writer->number; j < journals->journal_count; j += journals->writer_count) {
-        const uint64_t journal_ns = lahar_journal_next_ns(&journals->journals[j]);
-        next_ns = journal_ns < next_ns ? journal_ns : next_ns;
-    }
+    next_ns = next_ns < now_ns + idle_ns ? next_ns : now_ns + idle_ns;
     if (writer->number == 0 && atomic_load_explicit(&journals->active, memory_order_relaxed) > 1 &&
         next_ns > now_ns + shrink_interval_ns) {
         next_ns = now_ns + shrink_interval_ns;
@@ -77,23 +103,15 @@ static void consider_shrinking(struct lahar_journals *journals, uint64_t now_ns)
     }
 }
 
-/* Tells producers what to wake the writer for, looks once more, and sleeps if there is
- * still nothing to do. */
+/* Sleeps if there is nothing to do. */
 static void sleep_until_called(struct lahar_writer *writer)
 {
     struct lahar_journals *journals = writer->journals;
-    for (uint32_t j = writer->number; j < journals->journal_count; j += journals->writer_count) {
-        /* Pairs with lahar_ring_call: either the look below finds what was published, or the
-         * producer finds this and wakes the writer. */
-        (void)atomic_exchange_explicit(&journals->rings[j].attention,
-                                       (uint32_t)lahar_journal_attention(&journals->journals[j]),
-                                       memory_order_seq_cst);
-    }
     const uint64_t now_ns = journals->io->ops->monotonic_ns(journals->io);
-    bool is_awake = step_all(writer, now_ns) ||
-                    atomic_load_explicit(&journals->must_exit, memory_order_seq_cst);
-    if (!is_awake) {
-        (void)lahar_writer_reap(writer, time_to_wait(writer, now_ns));
+    uint64_t next_ns;
+    if (!prepare_to_sleep(writer, now_ns, &next_ns) &&
+        !atomic_load_explicit(&journals->must_exit, memory_order_seq_cst)) {
+        (void)lahar_writer_reap(writer, time_to_wait(writer, now_ns, next_ns));
     }
     for (uint32_t j = writer->number; j < journals->journal_count; j += journals->writer_count) {
         (void)atomic_exchange_explicit(&journals->rings[j].attention, LAHAR_ATTENTION_NONE,

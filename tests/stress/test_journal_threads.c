@@ -30,6 +30,7 @@ struct plan {
     uint64_t memory_bytes;
     bool closes_early;
     bool forgets;
+    uint32_t commit_every; /* of one producer's batches, such as commit all the same; 0: none */
 };
 
 struct run {
@@ -103,9 +104,12 @@ static void *produce(void *argument)
         }
         uint64_t id = 0;
         lahar_error error = {0};
+        const bool commits = run->plan->commit_every != 0 && i % run->plan->commit_every == 0;
+        const lahar_durability durability =
+            commits ? LAHAR_DURABILITY_COMMIT : run->plan->durability;
         const lahar_status status =
             lahar_journals_append(run->journals, producer->number, rows, count * ROW_SIZE, count,
-                                  NULL, 0, run->plan->durability, LAHAR_WAIT_FOREVER, &id, &error);
+                                  NULL, 0, durability, LAHAR_WAIT_FOREVER, &id, &error);
         if (status == LAHAR_CLOSED && run->plan->closes_early) {
             break;
         }
@@ -117,7 +121,7 @@ static void *produce(void *argument)
             fail(run, "ids did not rise");
         }
         last_id = id + count - 1;
-        if (run->plan->durability == LAHAR_DURABILITY_COMMIT) {
+        if (durability == LAHAR_DURABILITY_COMMIT) {
             if (lahar_journals_durable_id(run->journals) <= last_id) {
                 fail(run, "acknowledged before it was durable");
             }
@@ -290,16 +294,19 @@ int main(void)
     static const lahar_durability interval = LAHAR_DURABILITY_INTERVAL;
     static const lahar_durability commit = LAHAR_DURABILITY_COMMIT;
     const struct plan plans[] = {
-        {"one producer, none", 1, 20000, none, 64 * mib, false, false},
-        {"two producers, interval", 2, 20000, interval, 64 * mib, false, false},
-        {"sixteen producers, interval", 16, 2000, interval, 128 * mib, false, false},
-        {"sixteen producers, little memory", 16, 2000, none, 2 * mib, false, true},
-        {"two producers, very little memory", 2, 20000, interval, 1 * mib, false, true},
-        {"four producers, commit", 4, 100, commit, 16 * mib, false, false},
-        {"sixteen producers, commit, rolled", 16, 50, commit, 16 * mib, false, true},
-        {"a thousand producers, commit", 1000, 3, commit, 64 * mib, false, false},
-        {"closed under load, none", 4, 1000000, none, 256 * mib, true, false},
-        {"closed under load, commit", 16, 1000000, commit, 64 * mib, true, false},
+        {"one producer, none", 1, 20000, none, 64 * mib, false, false, 0},
+        {"two producers, interval", 2, 20000, interval, 64 * mib, false, false, 0},
+        {"sixteen producers, interval", 16, 2000, interval, 128 * mib, false, false, 0},
+        {"sixteen producers, little memory", 16, 2000, none, 2 * mib, false, true, 0},
+        {"two producers, very little memory", 2, 20000, interval, 1 * mib, false, true, 0},
+        {"one producer, commit", 1, 300, commit, 4 * mib, false, true, 0},
+        {"one producer, mixed", 1, 20000, interval, 8 * mib, false, true, 50},
+        {"three producers, mixed", 3, 10000, interval, 8 * mib, false, true, 50},
+        {"four producers, commit", 4, 100, commit, 16 * mib, false, false, 0},
+        {"sixteen producers, commit, rolled", 16, 50, commit, 16 * mib, false, true, 0},
+        {"a thousand producers, commit", 1000, 3, commit, 64 * mib, false, false, 0},
+        {"closed under load, none", 4, 1000000, none, 256 * mib, true, false, 0},
+        {"closed under load, commit", 16, 1000000, commit, 64 * mib, true, false, 0},
     };
     const int count = (int)(sizeof plans / sizeof *plans);
     int passed = 0;
