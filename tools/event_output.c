@@ -225,6 +225,56 @@ static void write_values(const struct event_output *output, const lahar_event *e
     }
 }
 
+/* --- attributes as they took effect ------------------------------------------ */
+
+static const lahar_value *find_map(const lahar_event *event, uint32_t field)
+{
+    const lahar_value *value = find_value(event, field);
+    return value != NULL && value->type == LAHAR_MAP ? value : NULL;
+}
+
+static bool map_has_key(const lahar_value *map, lahar_bytes key)
+{
+    for (size_t i = 0; map != NULL && i < map->as.map.count; i++) {
+        const lahar_pair *pair = &map->as.map.items[i];
+        if (pair->key.size == key.size &&
+            (key.size == 0 || memcmp(pair->key.data, key.data, key.size) == 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Calls visit for the attributes of an event that has previous ones: those that were neither
+ * removed nor given again, then the updated ones. */
+static void each_effective(const lahar_event *event,
+                           void (*visit)(void *context, const lahar_pair *pair), void *context)
+{
+    const lahar_value *previous = find_map(event, LAHAR_FIELD_PREVIOUS);
+    const lahar_value *updated = find_map(event, LAHAR_FIELD_ATTRIBUTES);
+    for (size_t i = 0; previous != NULL && i < previous->as.map.count; i++) {
+        const lahar_pair *pair = &previous->as.map.items[i];
+        if (!pair->is_null && !map_has_key(updated, pair->key)) {
+            visit(context, pair);
+        }
+    }
+    for (size_t i = 0; previous != NULL && updated != NULL && i < updated->as.map.count; i++) {
+        if (!updated->as.map.items[i].is_null) {
+            visit(context, &updated->as.map.items[i]);
+        }
+    }
+}
+
+static void write_effective(void *context, const lahar_pair *pair)
+{
+    (void)context;
+    (void)fputs("effective.", stdout);
+    put_escaped(pair->key, false);
+    (void)fputs(": ", stdout);
+    put_value_text(pair->value);
+    (void)putchar('\n');
+}
+
 static bool is_error_level(lahar_bytes level)
 {
     return (level.size == 5 && memcmp(level.data, "ERROR", 5) == 0) ||
@@ -268,6 +318,7 @@ static void write_fields(const struct event_output *output, const lahar_event *e
                  time, arrival, stream == NULL ? "?" : stream,
                  event->is_durable ? "true" : "false");
     write_values(output, event);
+    each_effective(event, write_effective, NULL);
 }
 
 /* --- JSON ----------------------------------------------------------------- */
@@ -289,6 +340,19 @@ static struct json_object *verbatim_object(lahar_bytes *text)
     return object;
 }
 
+static void add_effective(void *context, const lahar_pair *pair)
+{
+    struct json_object *effective = context;
+    char key[LAHAR_NAME_SIZE_MAX + 1];
+    if (pair->key.size >= sizeof key) {
+        return; /* longer keys stand among the fields */
+    }
+    memcpy(key, pair->key.data, pair->key.size);
+    key[pair->key.size] = '\0';
+    (void)json_object_object_add(
+        effective, key, json_object_new_string_len(pair->value.data, (int)pair->value.size));
+}
+
 static enum exit_status write_json(struct event_output *output, const lahar_event *event)
 {
     lahar_error error = {.status = LAHAR_OK};
@@ -308,6 +372,11 @@ static enum exit_status write_json(struct event_output *output, const lahar_even
     json_object_object_add(line, "stream", json_object_new_string(stream == NULL ? "?" : stream));
     json_object_object_add(line, "durable", json_object_new_boolean(event->is_durable));
     json_object_object_add(line, "fields", verbatim_object(&fields));
+    if (find_map(event, LAHAR_FIELD_PREVIOUS) != NULL) {
+        struct json_object *effective = json_object_new_object();
+        each_effective(event, add_effective, effective);
+        json_object_object_add(line, "effective", effective);
+    }
     const char *text = json_object_to_json_string_ext(line, JSON_C_TO_STRING_PLAIN |
                                                                 JSON_C_TO_STRING_NOSLASHESCAPE);
     if (text != NULL) {
