@@ -48,4 +48,12 @@ lahar_status lahar_column_range(const struct lahar_list_reader *reader,
                                 const struct lahar_column *column, uint64_t low, uint64_t high,
                                 struct lahar_docset *set, lahar_error *error);
 
+/* Passes each document of within that has a value, with the value, to visit, in no order.
+ * LAHAR_UNSUPPORTED when the column is one of groups. */
+typedef void (*lahar_number_visit)(void *context, uint32_t document, uint64_t value);
+lahar_status lahar_column_visit(const struct lahar_list_reader *reader,
+                                const struct lahar_column *column,
+                                const struct lahar_docset *within, lahar_number_visit visit,
+                                void *context, lahar_error *error);
+
 #endif

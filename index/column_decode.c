@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "index/bitpack.h"
+#include "index/column_block.h"
 #include "index/shard_format.h"
 #include "io/base/error.h"
 
@@ -15,23 +16,13 @@ enum {
     BLOCK_WORDS = LAHAR_SHARD_COLUMN_BLOCK / 64
 };
 
-struct block {
-    enum lahar_column_kind kind;
-    unsigned width;
-    size_t count;
-    uint64_t divisor;
-    const uint8_t *presence;
-    const uint8_t *packed;
-};
-
 static lahar_status corrupt(lahar_error *error)
 {
     return lahar_fail(error, LAHAR_CORRUPT, "a column block of an index shard is malformed");
 }
 
-/* document_count: documents of the block in the shard. */
-static bool parse_block(const uint8_t *data, size_t size, size_t document_count,
-                        struct block *block)
+bool lahar_column_block_parse(const uint8_t *data, size_t size, size_t document_count,
+                              struct lahar_column_block *block)
 {
     struct lahar_reader reader = lahar_reader_of(data, size);
     const uint8_t kind = lahar_read_u8(&reader);
@@ -57,8 +48,8 @@ static bool parse_block(const uint8_t *data, size_t size, size_t document_count,
 }
 
 /* Bit i says whether the i-th value of the block is in [low, high]. */
-static void select_values(const struct block *block, uint64_t min, uint64_t low, uint64_t high,
-                          uint64_t selected[BLOCK_WORDS])
+static void select_values(const struct lahar_column_block *block, uint64_t min, uint64_t low,
+                          uint64_t high, uint64_t selected[BLOCK_WORDS])
 {
     memset(selected, 0, BLOCK_WORDS * sizeof selected[0]);
     /* min + q * divisor in [low, high], for q: */
@@ -79,8 +70,9 @@ static bool is_selected(const uint64_t selected[BLOCK_WORDS], size_t i)
 }
 
 /* Adds to set, from document first on, the documents of the selected values. */
-static bool add_selected(const struct block *block, const uint64_t selected[BLOCK_WORDS],
-                         uint32_t first, size_t document_count, struct lahar_docset *set)
+static bool add_selected(const struct lahar_column_block *block,
+                         const uint64_t selected[BLOCK_WORDS], uint32_t first,
+                         size_t document_count, struct lahar_docset *set)
 {
     if (block->kind == LAHAR_COLUMN_FULL) {
         /* Blocks begin at a word of the set. */
@@ -132,8 +124,8 @@ static lahar_status search_block(struct lahar_shard_pages *pages, const uint8_t 
         left < LAHAR_SHARD_COLUMN_BLOCK ? left : (size_t)LAHAR_SHARD_COLUMN_BLOCK;
     struct lahar_page_view view;
     LAHAR_TRY(lahar_page_view_open(pages, place >> 16, place & 0xffff, &view, error));
-    struct block block;
-    bool is_valid = parse_block(view.data, place & 0xffff, document_count, &block);
+    struct lahar_column_block block;
+    bool is_valid = lahar_column_block_parse(view.data, place & 0xffff, document_count, &block);
     if (is_valid) {
         uint64_t selected[BLOCK_WORDS];
         if (low <= min && max <= high) {

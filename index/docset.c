@@ -204,3 +204,14 @@ uint32_t lahar_docset_previous(const struct lahar_docset *set, uint32_t from)
     }
     return (uint32_t)(i * 64) + 63 - (uint32_t)__builtin_clzll(word);
 }
+
+uint64_t lahar_docset_count_both(const struct lahar_docset *set, const struct lahar_docset *other)
+{
+    const size_t word_count = ((size_t)set->universe + 63) / 64;
+    uint64_t count = 0;
+    LAHAR_ASSERT(set->universe == other->universe);
+    for (size_t i = 0; i < word_count; i++) {
+        count += (unsigned)__builtin_popcountll(set->words[i] & other->words[i]);
+    }
+    return count;
+}

@@ -26,6 +26,8 @@ void lahar_docset_and(struct lahar_docset *set, const struct lahar_docset *other
 void lahar_docset_or(struct lahar_docset *set, const struct lahar_docset *other);
 void lahar_docset_and_not(struct lahar_docset *set, const struct lahar_docset *other);
 void lahar_docset_invert(struct lahar_docset *set);
+/* Members of both. */
+uint64_t lahar_docset_count_both(const struct lahar_docset *set, const struct lahar_docset *other);
 uint64_t lahar_docset_count(const struct lahar_docset *set);
 /* The first member at or above from; universe when there is none. */
 uint32_t lahar_docset_next(const struct lahar_docset *set, uint32_t from);

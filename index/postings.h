@@ -33,6 +33,12 @@ struct lahar_list_reader {
 lahar_status lahar_list_read(const struct lahar_list_reader *reader, uint64_t reference,
                              struct lahar_docset *set, lahar_error *error);
 
+/* How many of them are in within. scratch: of the same universe, overwritten. */
+lahar_status lahar_list_count_within(const struct lahar_list_reader *reader, uint64_t reference,
+                                     const struct lahar_docset *within,
+                                     struct lahar_docset *scratch, uint64_t *count_out,
+                                     lahar_error *error);
+
 /* How many documents the reference stands for. */
 lahar_status lahar_list_count(struct lahar_shard_pages *pages, uint64_t reference,
                               uint32_t document_count, uint64_t *count_out, lahar_error *error);

@@ -403,3 +403,49 @@ lahar_status lahar_list_count(struct lahar_shard_pages *pages, uint64_t referenc
     *count_out = head.count;
     return head.count <= document_count ? LAHAR_OK : corrupt(error);
 }
+
+/* Counts without a set in between. */
+static lahar_status count_short(struct lahar_shard_pages *pages, const struct list_head *head,
+                                const struct lahar_docset *within, uint64_t *count_out,
+                                lahar_error *error)
+{
+    struct short_list list;
+    LAHAR_TRY(open_short(pages, head, &list, error));
+    const uint64_t mask = lahar_width_mask(list.width);
+    uint64_t document = list.first;
+    bool is_valid = true;
+    for (size_t i = 0; i < list.count && is_valid; i++) {
+        if (i > 0) {
+            document += 1;
+            document +=
+                list.width == 0 ? 0 : lahar_unpack_narrow(list.gaps.data, i - 1, list.width, mask);
+        }
+        is_valid = document < within->universe;
+        *count_out += is_valid && lahar_docset_has(within, (uint32_t)document);
+    }
+    lahar_page_view_close(pages, &list.gaps);
+    return is_valid ? LAHAR_OK : corrupt(error);
+}
+
+lahar_status lahar_list_count_within(const struct lahar_list_reader *reader, uint64_t reference,
+                                     const struct lahar_docset *within,
+                                     struct lahar_docset *scratch, uint64_t *count_out,
+                                     lahar_error *error)
+{
+    *count_out = 0;
+    if ((reference & 1) == 0 && reference >> 1 < within->universe) {
+        *count_out = lahar_docset_has(within, (uint32_t)(reference >> 1));
+        return LAHAR_OK;
+    }
+    if ((reference & 3) == 1) {
+        struct list_head head;
+        LAHAR_TRY(read_head(reader->pages, reference >> 2, &head, error));
+        if (head.kind == LAHAR_LIST_SHORT) {
+            return count_short(reader->pages, &head, within, count_out, error);
+        }
+    }
+    lahar_docset_clear(scratch);
+    LAHAR_TRY(lahar_list_read(reader, reference, scratch, error));
+    *count_out = lahar_docset_count_both(scratch, within);
+    return LAHAR_OK;
+}

@@ -182,6 +182,20 @@ lahar_status lahar_shard_terms(struct lahar_shard *shard, uint32_t field, lahar_
                                void *context, struct lahar_docset *set, bool *exact_out,
                                lahar_error *error);
 
+/* Visits the distinct terms of a KEYWORD field, exact form, with the number of their documents that
+ * are in within (NULL: of all). Terms of none are left out. is_cut: as above. */
+typedef lahar_status (*lahar_term_count_visit)(void *context, const uint8_t *term, size_t size,
+                                               bool is_cut, uint64_t count, lahar_error *error);
+lahar_status lahar_shard_term_counts(struct lahar_shard *shard, uint32_t field,
+                                     const struct lahar_docset *within,
+                                     lahar_term_count_visit visit, void *context,
+                                     lahar_error *error);
+/* Visits the event times of the documents in within, as lahar_number_from_i64 maps them, in no
+ * order. LAHAR_UNSUPPORTED when the shard holds them in a form that cannot be visited. */
+lahar_status lahar_shard_times(struct lahar_shard *shard, const struct lahar_docset *within,
+                               void (*visit)(void *context, uint32_t document, uint64_t value),
+                               void *context, lahar_error *error);
+
 /* How many documents hold the term, without decoding its postings. A term that was cut counts
  * all that begin with it. */
 lahar_status lahar_shard_token_count(struct lahar_shard *shard, uint32_t field, const void *token,

@@ -243,3 +243,39 @@ lahar_status lahar_shard_terms(struct lahar_shard *shard, uint32_t field, lahar_
     lahar_dictionary_close(&cursor);
     return status == LAHAR_NOT_FOUND ? LAHAR_OK : status;
 }
+
+lahar_status lahar_shard_term_counts(struct lahar_shard *shard, uint32_t field,
+                                     const struct lahar_docset *within,
+                                     lahar_term_count_visit visit, void *context,
+                                     lahar_error *error)
+{
+    const struct lahar_directory_field *entry = field_at(shard, field, LAHAR_CLASS_KEYWORD);
+    const uint32_t document_count = shard->directory.document_count;
+    struct lahar_dictionary_cursor cursor;
+    struct lahar_docset scratch;
+    LAHAR_TRY(lahar_docset_init(&scratch, document_count, shard->allocator, error));
+    lahar_dictionary_begin(&cursor, &shard->pages, &entry->dictionary);
+    lahar_status status = LAHAR_OK;
+    while (status == LAHAR_OK && (status = lahar_dictionary_next(&cursor, error)) == LAHAR_OK) {
+        uint64_t count = 0;
+        status = within == NULL ? lahar_list_count(&shard->pages, cursor.entry.reference,
+                                                   document_count, &count, error)
+                                : lahar_list_count_within(&shard->lists, cursor.entry.reference,
+                                                          within, &scratch, &count, error);
+        if (status == LAHAR_OK && count != 0) {
+            status = visit(context, cursor.entry.exact, cursor.entry.exact_size,
+                           (cursor.entry.flags & LAHAR_TERM_EXACT_CUT) != 0, count, error);
+        }
+    }
+    lahar_dictionary_close(&cursor);
+    lahar_docset_deinit(&scratch);
+    return status == LAHAR_NOT_FOUND ? LAHAR_OK : status;
+}
+
+lahar_status lahar_shard_times(struct lahar_shard *shard, const struct lahar_docset *within,
+                               void (*visit)(void *context, uint32_t document, uint64_t value),
+                               void *context, lahar_error *error)
+{
+    return lahar_column_visit(&shard->lists, &shard->directory.time_column, within, visit, context,
+                              error);
+}

@@ -6,6 +6,7 @@
 #include "tools/arguments.h"
 #include "tools/complain.h"
 #include "tools/event_output.h"
+#include "tools/facet_output.h"
 #include "tools/interrupt.h"
 #include "tools/json_line.h"
 #include "tools/store_access.h"
@@ -24,6 +25,9 @@ static const char USAGE[] =
     "  -n, --limit N   at most N events; default 100, 0 for no limit\n"
     "  --order ORDER   -id (default), id, -time or time\n"
     "  --count HOW     exact (default), atleast:N, none, or only: the number alone\n"
+    "  --facet FIELD[:N]  the N most frequent values of a field, default 10, 0 for all;\n"
+    "                  may be given several times; no events are shown without -n\n"
+    "  --histogram D   how many events each 1h, 10m, ... by event time\n"
     "  --cursor TEXT   go on behind an earlier answer; all else as it was then\n"
     "  --explain       show how the query is answered instead of answering it\n"
     "  --json          one JSON object an event, then total and cursor\n\n"
@@ -37,6 +41,8 @@ enum {
     OPTION_TO,
     OPTION_ORDER,
     OPTION_COUNT,
+    OPTION_FACET,
+    OPTION_HISTOGRAM,
     OPTION_CURSOR,
     OPTION_EXPLAIN,
     OPTION_JSON
@@ -51,6 +57,8 @@ static const struct option_spec OPTIONS[] = {
     {"to", OPTION_TO, true},
     {"order", OPTION_ORDER, true},
     {"count", OPTION_COUNT, true},
+    {"facet", OPTION_FACET, true},
+    {"histogram", OPTION_HISTOGRAM, true},
     {"cursor", OPTION_CURSOR, true},
     {"explain", OPTION_EXPLAIN, false},
     {"json", OPTION_JSON, false},
@@ -58,7 +66,14 @@ static const struct option_spec OPTIONS[] = {
 };
 
 enum {
-    LIMIT_DEFAULT = 100
+    LIMIT_DEFAULT = 100,
+    FACETS_MAX = 16,
+    FACET_VALUES_DEFAULT = 10
+};
+
+struct facet_request {
+    char name[256];
+    uint64_t limit;
 };
 
 struct query_request {
@@ -67,6 +82,11 @@ struct query_request {
     const char *stream_name; /* NULL: all */
     lahar_query_options options;
     int64_t now_ns;
+    struct facet_request facets[FACETS_MAX];
+    size_t facet_count;
+    const char *histogram; /* as given; NULL: none */
+    uint64_t histogram_ns;
+    bool has_limit; /* -n was given */
     bool explain;
     bool json;
 };
@@ -126,10 +146,42 @@ static bool parse_last(struct query_request *request, const char *text)
     return true;
 }
 
+/* FIELD, or FIELD:N. */
+static bool parse_facet(struct query_request *request, const char *text)
+{
+    struct facet_request *facet = &request->facets[request->facet_count];
+    const char *colon = strrchr(text, ':');
+    const bool has_limit =
+        colon != NULL && colon[1] != '\0' && strspn(colon + 1, "0123456789") == strlen(colon + 1);
+    const size_t size = has_limit ? (size_t)(colon - text) : strlen(text);
+    if (request->facet_count == FACETS_MAX || size == 0 || size >= sizeof facet->name) {
+        complain("--facet: '%s' is %s", text,
+                 request->facet_count == FACETS_MAX ? "one too many" : "not a field");
+        return false;
+    }
+    memcpy(facet->name, text, size);
+    facet->name[size] = '\0';
+    facet->limit = FACET_VALUES_DEFAULT;
+    request->facet_count++;
+    return !has_limit || parse_number("--facet", colon + 1, &facet->limit);
+}
+
+static bool parse_histogram(struct query_request *request, const char *text)
+{
+    request->histogram = text;
+    if (!time_text_parse_duration(text, &request->histogram_ns) || request->histogram_ns == 0 ||
+        request->histogram_ns > INT64_MAX) {
+        complain("--histogram: '%s' is not a duration; try 10s, 15m, 1h or 1d", text);
+        return false;
+    }
+    return true;
+}
+
 static bool take_option(struct query_request *request, int option, const char *value)
 {
     switch (option) {
     case 'n':
+        request->has_limit = true;
         return parse_number("-n", value, &request->options.limit);
     case OPTION_STREAM:
         request->stream_name = value;
@@ -144,6 +196,10 @@ static bool take_option(struct query_request *request, int option, const char *v
         return parse_order(value, &request->options.order);
     case OPTION_COUNT:
         return parse_count(value, &request->options);
+    case OPTION_FACET:
+        return parse_facet(request, value);
+    case OPTION_HISTOGRAM:
+        return parse_histogram(request, value);
     case OPTION_CURSOR:
         request->options.resume = value;
         return true;
@@ -217,6 +273,30 @@ static enum exit_status write_events(lahar_query *query, struct event_output *ou
     }
 }
 
+static enum exit_status write_groups(const struct query_request *request, lahar_query *query)
+{
+    lahar_error error = {.status = LAHAR_OK};
+    for (size_t i = 0; i < request->facet_count; i++) {
+        const struct facet_request *wanted = &request->facets[i];
+        lahar_facet facet = {.struct_size = sizeof facet};
+        if (lahar_query_facet(query, wanted->name, wanted->limit, &facet, &error) != LAHAR_OK) {
+            return complain_of(&error);
+        }
+        facet_output_values(wanted->name, &facet, request->json);
+    }
+    if (request->histogram != NULL) {
+        const lahar_histogram_bucket *buckets = NULL;
+        size_t count = 0;
+        if (lahar_query_histogram(query, (int64_t)request->histogram_ns, &buckets, &count,
+                                  &error) != LAHAR_OK) {
+            return complain_of(&error);
+        }
+        facet_output_histogram(request->histogram, (int64_t)request->histogram_ns, buckets, count,
+                               request->json);
+    }
+    return EXIT_STATUS_DONE;
+}
+
 static enum exit_status answer(const struct query_request *request, lahar_store *store,
                                lahar_query *query)
 {
@@ -228,15 +308,20 @@ static enum exit_status answer(const struct query_request *request, lahar_store 
     if (status != EXIT_STATUS_DONE) {
         return status;
     }
-    if (request->options.count != LAHAR_COUNT_ONLY) {
+    const bool has_groups = request->facet_count != 0 || request->histogram != NULL;
+    if (request->options.count != LAHAR_COUNT_ONLY && (!has_groups || request->has_limit)) {
         status = write_events(query, &output);
+    }
+    if (status == EXIT_STATUS_DONE || status == EXIT_STATUS_CORRUPT) {
+        const enum exit_status grouped = write_groups(request, query);
+        status = grouped == EXIT_STATUS_DONE ? status : grouped;
     }
     if (status == EXIT_STATUS_DONE || status == EXIT_STATUS_CORRUPT) {
         if (lahar_query_result_get(query, &result, &error) != LAHAR_OK) {
             status = complain_of(&error);
         } else if (request->options.count == LAHAR_COUNT_ONLY) {
             (void)printf("%" PRIu64 "\n", result.total);
-        } else {
+        } else if (request->json || !has_groups || request->has_limit) {
             print_total(request, query, &result, output.written_count);
         }
         if (status == EXIT_STATUS_DONE && result.is_partial) {
@@ -245,7 +330,9 @@ static enum exit_status answer(const struct query_request *request, lahar_store 
             status = EXIT_STATUS_CORRUPT;
         }
     }
-    if (status == EXIT_STATUS_DONE && output.written_count == 0 &&
+    const bool shows_events = !has_groups || request->has_limit;
+    if (status == EXIT_STATUS_DONE &&
+        (shows_events ? output.written_count == 0 : result.total == 0) &&
         request->options.count != LAHAR_COUNT_ONLY) {
         status = EXIT_STATUS_NOTHING;
     }

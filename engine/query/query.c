@@ -465,6 +465,8 @@ void lahar_query_close(lahar_query *query)
     lahar_release(query->allocator, query->units);
     lahar_release(query->allocator, query->active);
     lahar_release(query->allocator, query->hits);
+    lahar_facet_result_destroy(query->facet, query->allocator);
+    lahar_release(query->allocator, query->histogram);
     lahar_snapshot_release(query->snapshot);
     lahar_buffer_deinit(&query->explain);
     lahar_matcher_deinit(&query->matcher);

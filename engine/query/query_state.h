@@ -75,6 +75,9 @@ struct lahar_query {
     lahar_error damage;         /* met in the last pass, not yet reported */
     struct lahar_unit *reading; /* the unit whose block is held */
 
+    struct lahar_facet_result *facet;  /* the last facet; owned */
+    lahar_histogram_bucket *histogram; /* the last histogram; owned */
+
     char token[LAHAR_RESUME_TOKEN_SIZE];
     struct lahar_buffer explain;
 };
@@ -101,6 +104,9 @@ lahar_status lahar_query_settle(struct lahar_query *query, struct lahar_unit_con
 /* Counts all units as the count mode asks. */
 lahar_status lahar_query_count(struct lahar_query *query, uint64_t *total_out,
                                lahar_relation *relation_out, lahar_error *error);
+/* NULL is allowed. */
+void lahar_facet_result_destroy(struct lahar_facet_result *result,
+                                const lahar_allocator *allocator);
 /* Whether the total is still worth counting. */
 bool lahar_query_wants_count(const struct lahar_query *query);
 

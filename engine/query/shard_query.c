@@ -12,8 +12,7 @@ typedef const struct lahar_shard_query shard_query;
 
 /* --- fields ----------------------------------------------------------------------- */
 
-/* Attributes of all maps of a stream but the previous ones share their names in a shard. */
-static bool keys_are_mixed(const struct lahar_stream *stream)
+bool lahar_keys_are_mixed(const struct lahar_stream *stream)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < stream->field_count; i++) {
@@ -54,7 +53,7 @@ static lahar_status key_bounds(shard_query *query, uint32_t map_field, lahar_byt
         return LAHAR_OK;
     }
     LAHAR_TRY(lahar_shard_keyword_bounds(query, field, test, op, bounds_out, error));
-    if (!is_previous && keys_are_mixed(query->stream)) {
+    if (!is_previous && lahar_keys_are_mixed(query->stream)) {
         lahar_bounds_loosen(bounds_out);
     }
     return LAHAR_OK;
@@ -221,7 +220,7 @@ static lahar_status anywhere_bounds(shard_query *query, const struct lahar_test 
         }
         if (field_class == LAHAR_CLASS_KEYWORD) {
             LAHAR_TRY(lahar_shard_words_bounds(query, field, test, &found, error));
-            if (is_attribute && keys_are_mixed(query->stream)) {
+            if (is_attribute && lahar_keys_are_mixed(query->stream)) {
                 lahar_bounds_loosen(&found);
             }
         } else if (field_class == LAHAR_CLASS_TEXT) {

@@ -15,6 +15,10 @@ struct lahar_shard_query {
     const lahar_allocator *allocator;
 };
 
+/* Attributes of all maps of a stream but the previous ones share their names in a shard: whether
+ * the stream has several such maps. */
+bool lahar_keys_are_mixed(const struct lahar_stream *stream);
+
 /* LAHAR_CORRUPT: the shard cannot answer, its file must be scanned. */
 lahar_status lahar_shard_query_run(const struct lahar_shard_query *query,
                                    const struct lahar_query_node *node,

@@ -31,6 +31,44 @@ case_lines_for_people()
     expect_err_empty
 }
 
+case_facets_and_histogram()
+{
+    store_of_three
+    ok "$LAHAR" query store connection --facet user --facet level:1 --histogram 2h
+    expect_out "user: 2 values in 3 events
+  2 ada
+  1 bob
+level: 3 values in 3 events
+  1 DEBUG
+events each 2h:
+  2024-05-17T10:00:00.000Z 2
+  2024-05-17T12:00:00.000Z 1"
+    ok "$LAHAR" query store '-level:DEBUG' --facet user --json
+    expect_json 'lines[0]["facet"] == "user" and lines[0]["events"] == 2'
+    expect_json 'lines[0]["values"] == [{"value": "ada", "count": 2}]'
+    expect_json 'lines[-1]["total"] == 2'
+    ok "$LAHAR" query store '*' --facet user -n 1 --json
+    expect_out_lines 3
+    run "$LAHAR" query store nothing --facet user
+    expect_status 1
+    run "$LAHAR" query store --histogram soon
+    expect_status 2
+    run "$LAHAR" query store --facet id
+    expect_status 2
+}
+
+case_regular_expressions()
+{
+    store_of_three
+    ok "$LAHAR" query store 'message:/(open|idl)ed?$/' --count only
+    expect_out 2
+    ok "$LAHAR" query store 'user~/^A/i' --count only
+    expect_out 2
+    run "$LAHAR" query store 'user:/a(/'
+    expect_status 2
+    expect_err_has "        ^"
+}
+
 case_an_expression_may_begin_with_a_dash()
 {
     store_of_three

@@ -93,6 +93,47 @@ LAHAR_API LAHAR_NODISCARD lahar_status lahar_query_result_get(lahar_query *query
                                                               lahar_query_result *result_out,
                                                               lahar_error *error);
 
+/* --- grouping ------------------------------------------------------------------ */
+
+typedef struct lahar_facet_value {
+    lahar_bytes value;
+    uint64_t count; /* matching events that have it; in one event it counts once */
+} lahar_facet_value;
+
+typedef struct lahar_facet {
+    size_t struct_size;
+    uint64_t event_count;            /* matching events */
+    uint64_t distinct_count;         /* values that differ, byte for byte */
+    const lahar_facet_value *values; /* the most frequent first, then in order of bytes */
+    size_t value_count;
+    /* Of the values that are numbers, exact where all are integers; texts, size 0 if there is
+     * none. Each value counts once an event. */
+    uint64_t number_count;
+    lahar_bytes minimum;
+    lahar_bytes maximum;
+    lahar_bytes sum;
+} lahar_facet;
+
+/* Values of a field, or an attribute, named as in an expression, over all events that match,
+ * whatever limit, position and count mode the query has; the same snapshot. limit: most values
+ * returned, 0 for all. Owned by the query until its next facet or its close. LAHAR_INVALID: the
+ * name is one of ids or times; LAHAR_NO_MEMORY when the distinct values do not fit the query's
+ * memory. Damage is left out and makes the query's result partial. */
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_query_facet(lahar_query *query, const char *name,
+                                                         size_t limit, lahar_facet *facet_out,
+                                                         lahar_error *error);
+
+typedef struct lahar_histogram_bucket {
+    int64_t start_ns; /* a multiple of the width since the epoch */
+    uint64_t count;
+} lahar_histogram_bucket;
+
+/* Matching events by event time, in buckets of width_ns; empty ones are left out. Rises; owned by
+ * the query until its next histogram or its close. */
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_query_histogram(
+    lahar_query *query, int64_t width_ns, const lahar_histogram_bucket **buckets_out,
+    size_t *bucket_count_out, lahar_error *error);
+
 /* A printable token that continues behind the last event returned; the total
  * and the events do not shift by what is appended meanwhile. Owned by the
  * query. */

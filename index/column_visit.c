@@ -1,0 +1,124 @@
+/* Reading the values of columns. */
+#include "index/column.h"
+
+#include <string.h>
+
+#include "index/bitpack.h"
+#include "index/column_block.h"
+#include "index/shard_format.h"
+#include "io/base/error.h"
+
+struct visitor {
+    const struct lahar_docset *within;
+    lahar_number_visit visit;
+    void *context;
+};
+
+static lahar_status corrupt(lahar_error *error)
+{
+    return lahar_fail(error, LAHAR_CORRUPT, "a column block of an index shard is malformed");
+}
+
+static void offer(const struct visitor *visitor, const struct lahar_column_block *block,
+                  uint64_t min, size_t index, uint32_t document)
+{
+    if (lahar_docset_has(visitor->within, document)) {
+        const uint64_t q = lahar_unpack(block->packed, index, block->width);
+        visitor->visit(visitor->context, document, min + q * block->divisor);
+    }
+}
+
+/* The values of a block whose first document is first. */
+static bool visit_values(const struct visitor *visitor, const struct lahar_column_block *block,
+                         uint64_t min, uint32_t first, size_t document_count)
+{
+    size_t i = 0;
+    switch (block->kind) {
+    case LAHAR_COLUMN_FULL:
+        for (; i < block->count; i++) {
+            offer(visitor, block, min, i, first + (uint32_t)i);
+        }
+        return true;
+    case LAHAR_COLUMN_POSITIONS:
+        for (; i < block->count; i++) {
+            const uint16_t position = lahar_load_u16(block->presence + i * sizeof(uint16_t));
+            if (position >= document_count) {
+                return false;
+            }
+            offer(visitor, block, min, i, first + position);
+        }
+        return true;
+    case LAHAR_COLUMN_BITMAP:
+        for (size_t word = 0; word < LAHAR_SHARD_COLUMN_BLOCK / 64; word++) {
+            uint64_t bits = lahar_load_u64(block->presence + word * 8);
+            for (; bits != 0; bits &= bits - 1, i++) {
+                const size_t position = word * 64 + (size_t)__builtin_ctzll(bits);
+                if (i >= block->count || position >= document_count) {
+                    return false;
+                }
+                offer(visitor, block, min, i, first + (uint32_t)position);
+            }
+        }
+        return i == block->count;
+    }
+    return false;
+}
+
+static lahar_status visit_block(struct lahar_shard_pages *pages, const uint8_t *zone,
+                                uint32_t first, const struct visitor *visitor, lahar_error *error)
+{
+    const uint64_t place = lahar_load_u64(zone + 16);
+    const uint32_t left = visitor->within->universe - first;
+    const uint32_t document_count =
+        left < LAHAR_SHARD_COLUMN_BLOCK ? left : (uint32_t)LAHAR_SHARD_COLUMN_BLOCK;
+    if (place == 0 || lahar_docset_next(visitor->within, first) >= first + document_count) {
+        return LAHAR_OK;
+    }
+    struct lahar_page_view view;
+    struct lahar_column_block block;
+    LAHAR_TRY(lahar_page_view_open(pages, place >> 16, place & 0xffff, &view, error));
+    const bool is_valid =
+        lahar_column_block_parse(view.data, place & 0xffff, document_count, &block) &&
+        visit_values(visitor, &block, lahar_load_u64(zone), first, document_count);
+    lahar_page_view_close(pages, &view);
+    return is_valid ? LAHAR_OK : corrupt(error);
+}
+
+static lahar_status visit_extras(struct lahar_shard_pages *pages, const struct lahar_column *column,
+                                 const struct visitor *visitor, lahar_error *error)
+{
+    for (uint64_t i = 0; i < column->extra_count; i++) {
+        uint8_t extra[LAHAR_SHARD_EXTRA_SIZE];
+        LAHAR_TRY(lahar_shard_pages_copy(pages, column->extras + i * LAHAR_SHARD_EXTRA_SIZE, extra,
+                                         sizeof extra, error));
+        const uint32_t document = lahar_load_u32(extra);
+        if (document >= visitor->within->universe) {
+            return corrupt(error);
+        }
+        if (lahar_docset_has(visitor->within, document)) {
+            visitor->visit(visitor->context, document, lahar_load_u64(extra + 4));
+        }
+    }
+    return LAHAR_OK;
+}
+
+lahar_status lahar_column_visit(const struct lahar_list_reader *reader,
+                                const struct lahar_column *column,
+                                const struct lahar_docset *within, lahar_number_visit visit,
+                                void *context, lahar_error *error)
+{
+    const struct visitor visitor = {within, visit, context};
+    const uint64_t blocks =
+        ((uint64_t)within->universe + LAHAR_SHARD_COLUMN_BLOCK - 1) / LAHAR_SHARD_COLUMN_BLOCK;
+    if (column->is_grouped) {
+        return LAHAR_UNSUPPORTED;
+    }
+    for (uint64_t i = 0; i < blocks; i++) {
+        uint8_t zone[LAHAR_SHARD_ZONE_SIZE];
+        LAHAR_TRY(lahar_shard_pages_copy(reader->pages, column->zones + i * LAHAR_SHARD_ZONE_SIZE,
+                                         zone, sizeof zone, error));
+        LAHAR_TRY(visit_block(reader->pages, zone, (uint32_t)(i * LAHAR_SHARD_COLUMN_BLOCK),
+                              &visitor, error));
+    }
+    return visit_extras(reader->pages, column, &visitor, error);
+}
