@@ -210,6 +210,7 @@ void lahar_follow_scan(struct lahar_follow *follow, struct lahar_follow_source *
     struct lahar_source_look look;
     const struct lahar_followed_file *ready_before = source->ready_first;
     source->must_scan = false;
+    source->must_maintain = true;
     /* Only this thread adds sources and files, and a walk needs neither. */
     (void)pthread_mutex_unlock(&follow->lock);
     lahar_source_walk(follow, source, &look);

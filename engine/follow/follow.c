@@ -17,6 +17,7 @@
 
 enum {
     WAIT_MAX_MS = 60000,
+    MAINTAIN_PAUSE_MS = 100,
     IDLE_WAIT_MS = 1000 /* of a worker, so that it sees a pause end */
 };
 #define NS_PER_MS UINT64_C(1000000)
@@ -286,6 +287,21 @@ static void reload(struct lahar_follow *follow)
     }
 }
 
+/* Every file is looked at, which takes a while when there are many: at once where a file wants
+ * it, else a few times a second. */
+static bool maintain_in_time(struct lahar_follow *follow, struct lahar_follow_source *source,
+                             uint64_t now_ns)
+{
+    const uint64_t next_ns = source->maintained_ns + MAINTAIN_PAUSE_MS * NS_PER_MS;
+    if (!source->must_maintain && now_ns < next_ns && source->next_due_ns > now_ns) {
+        source->next_due_ns = source->next_due_ns < next_ns ? source->next_due_ns : next_ns;
+        return false;
+    }
+    source->must_maintain = false;
+    source->maintained_ns = now_ns;
+    return lahar_follow_maintain(follow, source, now_ns);
+}
+
 /* Looks and settles what is due. With the lock; returns whether anything came of it. */
 static bool coordinate(struct lahar_follow *follow, uint64_t now_ns)
 {
@@ -312,7 +328,7 @@ static bool coordinate(struct lahar_follow *follow, uint64_t now_ns)
             has_worked = has_worked || source->must_scan;
             lahar_follow_scan(follow, source, now_ns);
         }
-        has_worked = lahar_follow_maintain(follow, source, now_ns) || has_worked;
+        has_worked = maintain_in_time(follow, source, now_ns) || has_worked;
         has_worked = has_worked || source->ready_first != NULL;
     }
     return has_worked;

@@ -122,9 +122,10 @@ struct lahar_follow_source {
     struct lahar_watched_directory *directories; /* owned */
     size_t directory_count;
     size_t directory_capacity;
-    uint64_t scan;         /* number of the last look */
-    uint64_t next_scan_ns; /* monotonic */
-    uint64_t next_due_ns;  /* monotonic: when a file wants something next */
+    uint64_t scan;          /* number of the last look */
+    uint64_t next_scan_ns;  /* monotonic */
+    uint64_t next_due_ns;   /* monotonic: when a file wants something next */
+    uint64_t maintained_ns; /* monotonic */
     uint64_t backoff_ms;
     uint64_t next_generation;     /* lower 40 bits */
     uint64_t reserved_generation; /* those below may be used: the store knows */
@@ -134,7 +135,8 @@ struct lahar_follow_source {
     uint64_t error_log_ns; /* when an error was last logged */
     bool has_scanned;
     bool must_scan;
-    bool is_polling; /* not every directory could be watched */
+    bool must_maintain; /* a file wants more than to be read on */
+    bool is_polling;    /* not every directory could be watched */
 };
 
 struct lahar_file_poll;

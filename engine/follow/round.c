@@ -101,6 +101,7 @@ static struct lahar_follow_source *take_source(struct lahar_follow *follow, uint
     return NULL;
 }
 
+/* Whether no more will come, so that what is left is the last line. With the lock. */
 static bool is_final(const struct lahar_follow_source *source,
                      const struct lahar_followed_file *file, uint64_t now_ns)
 {
@@ -335,6 +336,11 @@ static void settle(struct lahar_follow_worker *worker, struct lahar_follow_sourc
         file->size = poll->stat.size;
     }
     follow_result(follow, source, poll, now_ns);
+    if ((poll->result != LAHAR_POLL_MORE && poll->result != LAHAR_POLL_DRAINED) ||
+        file->is_unlinked || file->is_foreign_name || file->cursor.offset < file->size ||
+        keeps_closed(source)) {
+        source->must_maintain = true;
+    }
     if (file->looks_again) {
         lahar_follow_enqueue(source, file);
     }
@@ -375,11 +381,10 @@ static void note_failure(struct lahar_follow *follow, struct lahar_follow_source
  * ------------------------------------------------------------------------------------ */
 
 static void begin_poll(struct lahar_follow_worker *worker, const struct lahar_follow_source *source,
-                       struct lahar_file_poll *poll, struct lahar_followed_file *file,
-                       uint64_t now_ns)
+                       struct lahar_file_poll *poll, struct lahar_followed_file *file, bool is_last)
 {
     struct lahar_record_sink *sink = &worker->sink;
-    *poll = (struct lahar_file_poll){.file = file, .is_final = is_final(source, file, now_ns)};
+    *poll = (struct lahar_file_poll){.file = file, .is_final = is_last};
     sink->target = &source->target;
     sink->batch = worker->batch;
     sink->path = file->path;
@@ -432,12 +437,13 @@ static size_t collect(struct lahar_follow_worker *worker, struct lahar_follow_so
     while (count < LAHAR_ROUND_FILES_MAX && !is_full && *status_out == LAHAR_OK) {
         (void)pthread_mutex_lock(&follow->lock);
         struct lahar_followed_file *file = take_ready(source);
+        const bool is_last = file != NULL && is_final(source, file, now_ns);
         (void)pthread_mutex_unlock(&follow->lock);
         if (file == NULL) {
             break;
         }
         struct lahar_file_poll *poll = &worker->polls[count++];
-        begin_poll(worker, source, poll, file, now_ns);
+        begin_poll(worker, source, poll, file, is_last);
         *status_out = poll_file(worker, source, poll, error);
         is_full =
             io->ops->monotonic_ns(io) - start_ns >= source->spec.poll_timeout_ms * NS_PER_MS ||
@@ -486,7 +492,8 @@ bool lahar_follow_round(struct lahar_follow_worker *worker, uint64_t now_ns)
         note_failure(follow, source, &error, status, now_ns);
     }
     source->round_count--;
-    if (source->must_scan || source->ready_first == NULL || status != LAHAR_OK) {
+    if (source->must_scan || source->must_maintain || source->ready_first == NULL ||
+        status != LAHAR_OK) {
         follow->wants_turn = true;
         if (follow->watch != NULL) {
             lahar_watch_wake(follow->watch);
