@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "engine/rollover/retention.h"
 #include "engine/rollover/rollover_group.h"
 #include "engine/store/store_state.h"
 #include "io/base/error.h"
@@ -98,7 +99,8 @@ static bool is_due(struct lahar_rollover *rollover)
            stat.resident_events >= store->options.group_event_count ||
            (stat.resident_bytes >= AGED_GROUP_SIZE_BYTES &&
             age_ns >= store->options.group_age_ms * NS_PER_MS) ||
-           age_ns >= store->options.group_age_max_ms * NS_PER_MS;
+           age_ns >= store->options.group_age_max_ms * NS_PER_MS ||
+           age_ns >= lahar_retention_group_age_ns(rollover->store);
 }
 
 /* Begins an attempt when there is reason to. */
@@ -145,6 +147,7 @@ static void note_failure(struct lahar_rollover *rollover, const lahar_error *fai
 
 static void note_success(struct lahar_rollover *rollover, uint64_t rolled_id)
 {
+    lahar_store_wake_threads(rollover->store);
     rollover->retry_wait_ns = RETRY_NS_MIN;
     rollover->retry_at_ns = 0;
     rollover->group_seen_ns = 0;
@@ -178,6 +181,10 @@ bool lahar_rollover_step(struct lahar_rollover *rollover)
     lahar_error failure = {0};
     lahar_status status = await_durable(rollover, &failure);
     if (status == LAHAR_TIMEOUT || status == LAHAR_BUSY) {
+        return false;
+    }
+    if (lahar_retention_is_over(rollover->store)) {
+        lahar_store_wake_threads(rollover->store);
         return false;
     }
     uint64_t rolled_id = 0;

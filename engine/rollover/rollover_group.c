@@ -11,6 +11,7 @@
 #include "engine/rollover/rollover_group.h"
 
 #include "engine/event/row.h"
+#include "engine/rollover/retention.h"
 #include "engine/rollover/rollover_files.h"
 #include "io/base/error.h"
 
@@ -19,7 +20,6 @@
 /* Everything of one attempt; owned by lahar_rollover_group. */
 struct attempt {
     lahar_store *store;
-    struct lahar_segment_set *base; /* the set in force */
     struct lahar_rollover_group_range range;
     uint64_t *stream_masks;
     struct lahar_rollover_part *parts; /* by order of stream */
@@ -159,15 +159,44 @@ static lahar_status commit(struct attempt *attempt, lahar_error *error)
     lahar_store *store = attempt->store;
     struct lahar_buffer records;
     lahar_buffer_init(&records, &store->allocator);
+    (void)pthread_mutex_lock(&store->manifest_lock);
     for (uint32_t i = 0; i < attempt->file_count; i++) {
+        attempt->entries[i].age_stamp_ns =
+            lahar_retention_stamp(store, attempt->entries[i].info.last_id);
         lahar_manifest_put_file(&records, &attempt->entries[i]);
     }
     lahar_manifest_put_offsets(&records, &attempt->offsets);
     lahar_manifest_put_file_number(
         &records, atomic_load_explicit(&store->next_file_number, memory_order_relaxed));
     lahar_manifest_put_rolled(&records, attempt->range.end_id);
-    const lahar_status status = lahar_store_commit_manifest(store, &records, error);
+    lahar_retention_put_clock(store, &records);
+    const lahar_status status = lahar_store_commit_locked(store, &records, error);
+    (void)pthread_mutex_unlock(&store->manifest_lock);
     lahar_buffer_deinit(&records);
+    return status;
+}
+
+/* Names the files in the manifest and shows them to readers. */
+static lahar_status publish(struct attempt *attempt, lahar_error *error)
+{
+    lahar_store *store = attempt->store;
+    const struct lahar_segment_set_change change = {.added = attempt->files,
+                                                    .added_count = attempt->file_count,
+                                                    .rolled_id = attempt->range.end_id};
+    struct lahar_segment_set *set = NULL;
+    (void)pthread_mutex_lock(&store->layout_lock);
+    struct lahar_segment_set *base = lahar_store_acquire_set(store);
+    lahar_status status = lahar_segment_set_create(base, &change, &store->allocator, &set, error);
+    if (status == LAHAR_OK) {
+        status = commit(attempt, error);
+    }
+    if (status == LAHAR_OK) {
+        lahar_store_publish_set(store, set);
+    } else {
+        lahar_segment_set_release(set);
+    }
+    (void)pthread_mutex_unlock(&store->layout_lock);
+    lahar_segment_set_release(base);
     return status;
 }
 
@@ -175,32 +204,19 @@ static lahar_status commit(struct attempt *attempt, lahar_error *error)
 static lahar_status roll(struct attempt *attempt, lahar_error *error)
 {
     lahar_store *store = attempt->store;
-    struct lahar_segment_set *set = NULL;
     LAHAR_TRY(find_parts(attempt, error));
     LAHAR_TRY(lahar_journals_offsets(store->journals, attempt->range.first_id,
                                      attempt->range.end_id, note_offset, attempt, error));
     lahar_status status = write_files(attempt, error);
     if (status == LAHAR_OK) {
-        status = lahar_segment_set_create(attempt->base, attempt->files, attempt->file_count,
-                                          attempt->range.end_id, &store->allocator, &set, error);
+        status = publish(attempt, error);
     }
-    if (status == LAHAR_OK) {
-        status = commit(attempt, error);
-        /* After a failure for good it is not known whether the manifest names the files. */
-        if (status == LAHAR_POISONED) {
-            lahar_segment_set_release(set);
-            return status;
-        }
+    /* After a failure for good it is not known whether the manifest names the files. */
+    for (uint32_t i = 0; status != LAHAR_OK && status != LAHAR_POISONED && i < attempt->file_count;
+         i++) {
+        lahar_rollover_remove_part(store, &attempt->entries[i]);
     }
-    if (status != LAHAR_OK) {
-        lahar_segment_set_release(set);
-        for (uint32_t i = 0; i < attempt->file_count; i++) {
-            lahar_rollover_remove_part(store, &attempt->entries[i]);
-        }
-        return status;
-    }
-    lahar_store_publish_set(store, set);
-    return LAHAR_OK;
+    return status;
 }
 
 lahar_status lahar_rollover_group(lahar_store *store, uint64_t cut_id, uint64_t *rolled_id_out,
@@ -210,8 +226,9 @@ lahar_status lahar_rollover_group(lahar_store *store, uint64_t cut_id, uint64_t 
     struct attempt attempt = {.store = store, .error = &first_error};
     struct lahar_resident_view view = {0};
     lahar_offset_table_init(&attempt.offsets, true, &store->allocator);
-    attempt.base = lahar_store_acquire_set(store);
-    attempt.range.first_id = attempt.base->rolled_id;
+    struct lahar_segment_set *set = lahar_store_acquire_set(store);
+    attempt.range.first_id = set->rolled_id;
+    lahar_segment_set_release(set);
     lahar_status status = lahar_journals_view(store->journals, VIEW_WAIT_NS, &view, &first_error);
     if (status == LAHAR_OK) {
         choose_batches(&attempt, &view, cut_id);
@@ -232,6 +249,5 @@ lahar_status lahar_rollover_group(lahar_store *store, uint64_t cut_id, uint64_t 
     lahar_release(&store->allocator, attempt.parts);
     lahar_release(&store->allocator, attempt.stream_masks);
     lahar_offset_table_deinit(&attempt.offsets);
-    lahar_segment_set_release(attempt.base);
     return status;
 }

@@ -19,6 +19,7 @@
 #include "engine/event/schema.h"
 #include "engine/journal/journal.h"
 #include "engine/segment/segment.h"
+#include "engine/store/age_clock.h"
 #include "engine/store/offset_table.h"
 #include "io/base/arena.h"
 #include "io/base/buffer.h"
@@ -30,6 +31,17 @@ struct lahar_manifest_file {
     uint32_t shard_checksum; /* CRC-32C of the whole file */
     uint32_t toc_checksum;   /* the same of the .toc file */
     bool has_shard;
+    uint64_t age_stamp_ns; /* of the age clock, when the file's events were all there */
+};
+
+/* What retention may keep, and what it has dropped, of a stream or of the store. */
+struct lahar_manifest_retention {
+    uint64_t max_bytes;  /* 0: no limit */
+    uint64_t max_age_ns; /* 0: no limit */
+    uint64_t low_id;     /* of a stream: its events below are dropped */
+    uint64_t dropped_events;
+    uint64_t dropped_bytes; /* of files */
+    uint64_t dropped_files; /* event files */
 };
 
 /* A stream as it was specified; the schema's own fields are not among the fields. */
@@ -38,6 +50,7 @@ struct lahar_manifest_stream {
     lahar_schema schema;
     const lahar_field_spec *fields;
     uint32_t field_count;
+    struct lahar_manifest_retention retention;
 };
 
 /* What the changes add up to. */
@@ -66,6 +79,10 @@ struct lahar_manifest_state {
     uint64_t ceiling;                  /* ids at or above were never handed out; >= 1 */
     uint64_t rolled_id;
     uint64_t next_file_number;
+
+    struct lahar_manifest_retention retention; /* of the whole store; only its limits are used */
+    struct lahar_age_reading clock;            /* as last noted */
+    bool has_clock;
 };
 
 void lahar_manifest_state_init(struct lahar_manifest_state *state,
@@ -92,6 +109,15 @@ void lahar_manifest_put_ceiling(struct lahar_buffer *records, uint64_t ceiling);
 void lahar_manifest_put_file(struct lahar_buffer *records, const struct lahar_manifest_file *file);
 void lahar_manifest_put_rolled(struct lahar_buffer *records, uint64_t rolled_id);
 void lahar_manifest_put_file_number(struct lahar_buffer *records, uint64_t number);
+/* stream: LAHAR_ANY_STREAM for the whole store. */
+void lahar_manifest_put_limits(struct lahar_buffer *records, uint32_t stream, uint64_t max_bytes,
+                               uint64_t max_age_ns);
+void lahar_manifest_put_remove(struct lahar_buffer *records, uint64_t file_number);
+/* low_id and what has been dropped so far, of retention. */
+void lahar_manifest_put_dropped(struct lahar_buffer *records, uint32_t stream,
+                                const struct lahar_manifest_retention *retention);
+void lahar_manifest_put_clock(struct lahar_buffer *records,
+                              const struct lahar_age_reading *reading);
 void lahar_manifest_put_offsets(struct lahar_buffer *records,
                                 const struct lahar_offset_table *offsets);
 /* Everything in the state, each record closed by itself. */

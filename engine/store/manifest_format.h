@@ -48,12 +48,16 @@ enum lahar_manifest_record_type {
     LAHAR_MANIFEST_ROLLED = 7,        /* u64 id: events below are in the event files */
     LAHAR_MANIFEST_FILE_NUMBER = 8,   /* u64: file numbers below may have been used */
     LAHAR_MANIFEST_OFFSETS = 9,       /* offset records */
+    LAHAR_MANIFEST_LIMITS = 10,       /* u32 stream, u64 bytes, u64 age in ns: retention */
+    LAHAR_MANIFEST_REMOVE = 11,       /* u64 file number: the file is no longer part of the store */
+    LAHAR_MANIFEST_DROPPED = 12,      /* what retention has dropped of a stream so far */
+    LAHAR_MANIFEST_CLOCK = 13,        /* the age clock: engine/store/age_clock.h */
 };
 
 enum {
     LAHAR_MANIFEST_FIELD_NOT_INDEXED = 1, /* flag of a stream's field */
     LAHAR_MANIFEST_FILE_HAS_SHARD = 1,    /* flag of a file */
-    LAHAR_MANIFEST_FILE_SIZE = 136,       /* bytes of a FILE payload */
+    LAHAR_MANIFEST_FILE_SIZE = 144,       /* bytes of a FILE payload */
 };
 
 #endif

@@ -114,8 +114,46 @@ void lahar_manifest_put_file(struct lahar_buffer *records, const struct lahar_ma
     lahar_buffer_put_u64(records, file->shard_bytes);
     lahar_buffer_put_u32(records, file->shard_checksum);
     lahar_buffer_put_u32(records, file->toc_checksum);
+    lahar_buffer_put_u64(records, file->age_stamp_ns);
     LAHAR_ASSERT(records->has_failed ||
                  records->size - at - sizeof(uint32_t) == LAHAR_MANIFEST_FILE_SIZE);
+    end_record(records, at);
+}
+
+void lahar_manifest_put_limits(struct lahar_buffer *records, uint32_t stream, uint64_t max_bytes,
+                               uint64_t max_age_ns)
+{
+    const size_t at = begin_record(records, LAHAR_MANIFEST_LIMITS);
+    lahar_buffer_put_u32(records, stream);
+    lahar_buffer_put_u64(records, max_bytes);
+    lahar_buffer_put_u64(records, max_age_ns);
+    end_record(records, at);
+}
+
+void lahar_manifest_put_remove(struct lahar_buffer *records, uint64_t file_number)
+{
+    put_u64_record(records, LAHAR_MANIFEST_REMOVE, file_number);
+}
+
+void lahar_manifest_put_dropped(struct lahar_buffer *records, uint32_t stream,
+                                const struct lahar_manifest_retention *retention)
+{
+    const size_t at = begin_record(records, LAHAR_MANIFEST_DROPPED);
+    lahar_buffer_put_u32(records, stream);
+    lahar_buffer_put_u64(records, retention->low_id);
+    lahar_buffer_put_u64(records, retention->dropped_events);
+    lahar_buffer_put_u64(records, retention->dropped_bytes);
+    lahar_buffer_put_u64(records, retention->dropped_files);
+    end_record(records, at);
+}
+
+void lahar_manifest_put_clock(struct lahar_buffer *records, const struct lahar_age_reading *reading)
+{
+    const size_t at = begin_record(records, LAHAR_MANIFEST_CLOCK);
+    lahar_buffer_put_u64(records, reading->age_ns);
+    lahar_buffer_put_u64(records, (uint64_t)reading->wall_ns);
+    lahar_buffer_put_u64(records, reading->held_id);
+    lahar_buffer_put_u64(records, reading->held_ns);
     end_record(records, at);
 }
 
@@ -130,6 +168,17 @@ void lahar_manifest_put_offsets(struct lahar_buffer *records,
         lahar_offset_record_put(records, &offsets->records[i]);
     }
     end_record(records, at);
+}
+
+static void put_retention(struct lahar_buffer *records, uint32_t stream,
+                          const struct lahar_manifest_retention *retention)
+{
+    if (retention->max_bytes != 0 || retention->max_age_ns != 0) {
+        lahar_manifest_put_limits(records, stream, retention->max_bytes, retention->max_age_ns);
+    }
+    if (retention->low_id != 0) {
+        lahar_manifest_put_dropped(records, stream, retention);
+    }
 }
 
 void lahar_manifest_put_state(struct lahar_buffer *records,
@@ -155,6 +204,13 @@ void lahar_manifest_put_state(struct lahar_buffer *records,
     }
     for (size_t i = 0; i < state->file_count; i++) {
         lahar_manifest_put_file(records, &state->files[i]);
+    }
+    for (size_t i = 0; i < state->stream_count; i++) {
+        put_retention(records, (uint32_t)i, &state->streams[i].retention);
+    }
+    put_retention(records, LAHAR_ANY_STREAM, &state->retention);
+    if (state->has_clock) {
+        lahar_manifest_put_clock(records, &state->clock);
     }
     lahar_manifest_put_rolled(records, state->rolled_id);
     lahar_manifest_put_file_number(records, state->next_file_number);

@@ -188,6 +188,7 @@ static lahar_status apply_file(struct lahar_manifest_state *state, struct lahar_
     file.shard_bytes = lahar_read_u64(payload);
     file.shard_checksum = lahar_read_u32(payload);
     file.toc_checksum = lahar_read_u32(payload);
+    file.age_stamp_ns = lahar_reader_left(payload) >= 8 ? lahar_read_u64(payload) : 0;
     const struct lahar_manifest_file *last =
         state->file_count == 0 ? NULL : &state->files[state->file_count - 1];
     if (payload->failed || info->first_id > info->last_id ||
@@ -206,6 +207,85 @@ static lahar_status apply_file(struct lahar_manifest_state *state, struct lahar_
     if (info->number >= state->next_file_number) {
         state->next_file_number = info->number + 1;
     }
+    return LAHAR_OK;
+}
+
+static lahar_status apply_remove(struct lahar_manifest_state *state, struct lahar_reader *payload,
+                                 lahar_error *error)
+{
+    const uint64_t number = lahar_read_u64(payload);
+    size_t at = 0;
+    while (at < state->file_count && state->files[at].info.number != number) {
+        at++;
+    }
+    if (payload->failed || at == state->file_count) {
+        return lahar_fail(error, LAHAR_CORRUPT, "event file %llu is removed and was not there",
+                          (unsigned long long)number);
+    }
+    memmove(&state->files[at], &state->files[at + 1],
+            (state->file_count - at - 1) * sizeof *state->files);
+    state->file_count--;
+    return LAHAR_OK;
+}
+
+/* The retention that a record is about, NULL when there is no such stream. */
+static struct lahar_manifest_retention *find_retention(struct lahar_manifest_state *state,
+                                                       uint32_t stream)
+{
+    if (stream == LAHAR_ANY_STREAM) {
+        return &state->retention;
+    }
+    return stream < state->stream_count ? &state->streams[stream].retention : NULL;
+}
+
+static lahar_status apply_limits(struct lahar_manifest_state *state, struct lahar_reader *payload,
+                                 lahar_error *error)
+{
+    const uint32_t stream = lahar_read_u32(payload);
+    const uint64_t max_bytes = lahar_read_u64(payload);
+    const uint64_t max_age_ns = lahar_read_u64(payload);
+    struct lahar_manifest_retention *retention = find_retention(state, stream);
+    if (payload->failed || retention == NULL) {
+        return lahar_fail(error, LAHAR_CORRUPT, "limits of the unknown stream %u", stream);
+    }
+    retention->max_bytes = max_bytes;
+    retention->max_age_ns = max_age_ns;
+    return LAHAR_OK;
+}
+
+static lahar_status apply_dropped(struct lahar_manifest_state *state, struct lahar_reader *payload,
+                                  lahar_error *error)
+{
+    const uint32_t stream = lahar_read_u32(payload);
+    struct lahar_manifest_retention dropped = {.low_id = lahar_read_u64(payload)};
+    dropped.dropped_events = lahar_read_u64(payload);
+    dropped.dropped_bytes = lahar_read_u64(payload);
+    dropped.dropped_files = lahar_read_u64(payload);
+    struct lahar_manifest_retention *retention = find_retention(state, stream);
+    if (payload->failed || stream == LAHAR_ANY_STREAM || retention == NULL ||
+        dropped.low_id < retention->low_id) {
+        return lahar_fail(error, LAHAR_CORRUPT, "stream %u cannot have dropped to %llu", stream,
+                          (unsigned long long)dropped.low_id);
+    }
+    dropped.max_bytes = retention->max_bytes;
+    dropped.max_age_ns = retention->max_age_ns;
+    *retention = dropped;
+    return LAHAR_OK;
+}
+
+static lahar_status apply_clock(struct lahar_manifest_state *state, struct lahar_reader *payload,
+                                lahar_error *error)
+{
+    struct lahar_age_reading clock = {.age_ns = lahar_read_u64(payload)};
+    clock.wall_ns = (int64_t)lahar_read_u64(payload);
+    clock.held_id = lahar_read_u64(payload);
+    clock.held_ns = lahar_read_u64(payload);
+    if (payload->failed || clock.age_ns < state->clock.age_ns) {
+        return lahar_fail(error, LAHAR_CORRUPT, "the age clock falls to %llu",
+                          (unsigned long long)clock.age_ns);
+    }
+    state->clock = clock;
+    state->has_clock = true;
     return LAHAR_OK;
 }
 
@@ -270,6 +350,14 @@ static lahar_status apply_record(struct lahar_manifest_state *state, uint8_t typ
         return apply_counter(&state->next_file_number, payload, "the file number", error);
     case LAHAR_MANIFEST_OFFSETS:
         return apply_offsets(state, payload, error);
+    case LAHAR_MANIFEST_LIMITS:
+        return apply_limits(state, payload, error);
+    case LAHAR_MANIFEST_REMOVE:
+        return apply_remove(state, payload, error);
+    case LAHAR_MANIFEST_DROPPED:
+        return apply_dropped(state, payload, error);
+    case LAHAR_MANIFEST_CLOCK:
+        return apply_clock(state, payload, error);
     default:
         break;
     }

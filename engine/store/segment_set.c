@@ -115,19 +115,35 @@ static void set_add(struct lahar_segment_set *set, struct lahar_stored_file *fil
     }
 }
 
+/* Adds the files of a list that the change does not remove. */
+static void set_take(struct lahar_segment_set *set, struct lahar_stored_file *const *files,
+                     size_t count, const struct lahar_segment_set_change *change)
+{
+    for (size_t i = 0; i < count; i++) {
+        bool is_removed = false;
+        for (size_t k = 0; k < change->removed_count && !is_removed; k++) {
+            is_removed = change->removed[k] == files[i]->entry.info.number;
+        }
+        if (!is_removed) {
+            set_add(set, files[i]);
+        }
+    }
+}
+
 lahar_status lahar_segment_set_create(const struct lahar_segment_set *base,
-                                      struct lahar_stored_file *const *files, size_t count,
-                                      uint64_t rolled_id, const lahar_allocator *allocator,
+                                      const struct lahar_segment_set_change *change,
+                                      const lahar_allocator *allocator,
                                       struct lahar_segment_set **set_out, lahar_error *error)
 {
-    const size_t total = count + (base == NULL ? 0 : base->count + base->lost_count) + 1;
+    const size_t total =
+        change->added_count + (base == NULL ? 0 : base->count + base->lost_count) + 1;
     struct lahar_segment_set *set = lahar_allocate_zeroed(allocator, 1, sizeof *set);
     if (set == NULL) {
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for the list of event files");
     }
     atomic_init(&set->references, 1);
     set->allocator = allocator;
-    set->rolled_id = rolled_id;
+    set->rolled_id = change->rolled_id;
     set->segments = lahar_allocate_zeroed(allocator, total, sizeof *set->segments);
     set->readable = lahar_allocate_zeroed(allocator, total, sizeof *set->readable);
     set->lost = lahar_allocate_zeroed(allocator, total, sizeof *set->lost);
@@ -135,14 +151,12 @@ lahar_status lahar_segment_set_create(const struct lahar_segment_set *base,
         lahar_segment_set_release(set);
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a list of %zu event files", total);
     }
-    for (size_t i = 0; base != NULL && i < base->count; i++) {
-        set_add(set, base->readable[i]);
+    if (base != NULL) {
+        set_take(set, base->readable, base->count, change);
+        set_take(set, base->lost, base->lost_count, change);
     }
-    for (size_t i = 0; base != NULL && i < base->lost_count; i++) {
-        set_add(set, base->lost[i]);
-    }
-    for (size_t i = 0; i < count; i++) {
-        set_add(set, files[i]);
+    for (size_t i = 0; i < change->added_count; i++) {
+        set_add(set, change->added[i]);
     }
     qsort(set->readable, set->count, sizeof *set->readable, compare_files);
     qsort(set->lost, set->lost_count, sizeof *set->lost, compare_files);

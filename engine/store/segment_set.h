@@ -47,10 +47,19 @@ lahar_status lahar_stored_file_open(struct lahar_io *io, const char *directory,
                                     struct lahar_stored_file **file_out, lahar_error *error);
 void lahar_stored_file_release(struct lahar_stored_file *file); /* NULL is allowed */
 
-/* A set of base's files (NULL: none) and count more, each of which it references. */
+/* How a set differs from the one before it. */
+struct lahar_segment_set_change {
+    struct lahar_stored_file *const *added;
+    size_t added_count;
+    const uint64_t *removed; /* file numbers */
+    size_t removed_count;
+    uint64_t rolled_id;
+};
+
+/* A set of base's files (NULL: none) with the change made, each of which it references. */
 lahar_status lahar_segment_set_create(const struct lahar_segment_set *base,
-                                      struct lahar_stored_file *const *files, size_t count,
-                                      uint64_t rolled_id, const lahar_allocator *allocator,
+                                      const struct lahar_segment_set_change *change,
+                                      const lahar_allocator *allocator,
                                       struct lahar_segment_set **set_out, lahar_error *error);
 void lahar_segment_set_acquire(struct lahar_segment_set *set);
 void lahar_segment_set_release(struct lahar_segment_set *set); /* NULL is allowed */

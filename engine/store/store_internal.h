@@ -10,14 +10,21 @@ enum lahar_store_work {
     LAHAR_WORK_WRITER = 0, /* + journal number: 0 .. 15 */
     LAHAR_WORK_ROLLOVER = 16,
     LAHAR_WORK_CEILING = 17,
-    LAHAR_WORK_COUNT = 18
+    LAHAR_WORK_RETENTION = 18,
+    LAHAR_WORK_COUNT = 19
 };
 
 /* Mistakes that the crash explorer must find; they exist only in builds with
  * LAHAR_PLANTED_BUGS. The low 16 bits belong to the journal. */
 enum lahar_store_planted_bug {
     LAHAR_PLANTED_JOURNAL_MASK = 0xffff,
-    LAHAR_PLANTED_ROLLOVER_NO_DIRECTORY_SYNC = 1 << 16
+    LAHAR_PLANTED_ROLLOVER_NO_DIRECTORY_SYNC = 1 << 16,
+    /* Files are removed before the manifest says so. */
+    LAHAR_PLANTED_RETENTION_REMOVES_FIRST = 1 << 17,
+    /* Retention goes one file too far. */
+    LAHAR_PLANTED_RETENTION_DROPS_TOO_MUCH = 1 << 18,
+    /* Readers lose the files, the manifest keeps them. */
+    LAHAR_PLANTED_RETENTION_FORGETS = 1 << 19
 };
 
 struct lahar_store_config {

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/rollover/retention.h"
 #include "engine/rollover/rollover.h"
 #include "engine/store/store_directory.h"
 #include "engine/store/store_options.h"
@@ -32,11 +33,17 @@ lahar_status lahar_store_commit_manifest(lahar_store *store, const struct lahar_
                                          lahar_error *error)
 {
     (void)pthread_mutex_lock(&store->manifest_lock);
-    const lahar_status status = lahar_manifest_commit(store->manifest, records, error);
-    const lahar_error poison = store->manifest->poison;
+    const lahar_status status = lahar_store_commit_locked(store, records, error);
     (void)pthread_mutex_unlock(&store->manifest_lock);
+    return status;
+}
+
+lahar_status lahar_store_commit_locked(lahar_store *store, const struct lahar_buffer *records,
+                                       lahar_error *error)
+{
+    const lahar_status status = lahar_manifest_commit(store->manifest, records, error);
     if (status == LAHAR_POISONED && store->journals != NULL) {
-        lahar_journals_poison(store->journals, &poison);
+        lahar_journals_poison(store->journals, &store->manifest->poison);
     }
     return status;
 }
@@ -139,6 +146,7 @@ static void divide_memory(lahar_store *store)
 
 static void init_locks(lahar_store *store)
 {
+    (void)pthread_mutex_init(&store->layout_lock, NULL);
     (void)pthread_mutex_init(&store->manifest_lock, NULL);
     (void)pthread_mutex_init(&store->set_lock, NULL);
     (void)pthread_mutex_init(&store->thread_lock, NULL);
@@ -198,6 +206,7 @@ static void release_store(lahar_store *store)
     (void)pthread_mutex_destroy(&store->thread_lock);
     (void)pthread_mutex_destroy(&store->set_lock);
     (void)pthread_mutex_destroy(&store->manifest_lock);
+    (void)pthread_mutex_destroy(&store->layout_lock);
     release_memory(store);
 }
 
@@ -221,8 +230,9 @@ static lahar_status open_files(lahar_store *store, lahar_error *error)
                                         &files[count], error);
     }
     if (status == LAHAR_OK) {
-        status = lahar_segment_set_create(NULL, files, count, state->rolled_id, &store->allocator,
-                                          &store->set, error);
+        const struct lahar_segment_set_change change = {
+            .added = files, .added_count = count, .rolled_id = state->rolled_id};
+        status = lahar_segment_set_create(NULL, &change, &store->allocator, &store->set, error);
     }
     for (size_t i = 0; i < count; i++) {
         lahar_stored_file_release(files[i]);
@@ -361,6 +371,10 @@ static lahar_status begin_session(lahar_store *store, uint64_t *first_id_out, la
     const uint64_t ceiling = first_id + store->id_reserve;
     lahar_manifest_put_session_begin(&records, store->session, first_id);
     lahar_manifest_put_ceiling(&records, ceiling);
+    lahar_age_clock_start(&store->retention.clock, state->has_clock ? &state->clock : NULL,
+                          store->recovery.end_id, first_id, store->io->ops->monotonic_ns(store->io),
+                          store->io->ops->realtime_ns(store->io));
+    lahar_retention_put_clock(store, &records);
     const lahar_status status = lahar_store_commit_manifest(store, &records, error);
     lahar_buffer_deinit(&records);
     if (status == LAHAR_OK) {
@@ -426,6 +440,7 @@ static lahar_status open_writer(lahar_store *store, uint64_t deadline_ns, lahar_
     LAHAR_TRY(begin_session(store, &first_id, error));
     LAHAR_TRY(start_journals(store, first_id, error));
     LAHAR_TRY(lahar_rollover_create(store, &store->rollover, error));
+    lahar_retention_note_limits(store);
     return lahar_store_start_threads(store, error);
 }
 
@@ -492,9 +507,12 @@ static lahar_status end_session(lahar_store *store, lahar_error *error)
     const uint64_t end_id = lahar_journals_next_id(store->journals);
     struct lahar_buffer records;
     lahar_buffer_init(&records, &store->allocator);
+    (void)pthread_mutex_lock(&store->manifest_lock);
     lahar_manifest_put_session_end(&records, store->session, end_id);
     lahar_manifest_put_ceiling(&records, end_id);
-    const lahar_status status = lahar_store_commit_manifest(store, &records, error);
+    lahar_retention_put_clock(store, &records);
+    const lahar_status status = lahar_store_commit_locked(store, &records, error);
+    (void)pthread_mutex_unlock(&store->manifest_lock);
     lahar_buffer_deinit(&records);
     return status;
 }

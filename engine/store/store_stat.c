@@ -93,6 +93,19 @@ static void take_files(lahar_store *store, lahar_stat *stat)
     lahar_segment_set_release(set);
 }
 
+static void take_dropped(lahar_store *store, lahar_stat *stat)
+{
+    (void)pthread_mutex_lock(&store->manifest_lock);
+    const struct lahar_manifest_state *state = &store->manifest->state;
+    for (size_t i = 0; i < state->stream_count; i++) {
+        const struct lahar_manifest_retention *retention = &state->streams[i].retention;
+        stat->dropped_events += retention->dropped_events;
+        stat->dropped_bytes += retention->dropped_bytes;
+        stat->dropped_files += (uint32_t)retention->dropped_files;
+    }
+    (void)pthread_mutex_unlock(&store->manifest_lock);
+}
+
 lahar_status lahar_stat_get(lahar_store *store, lahar_stat *stat_out, lahar_error *error)
 {
     const size_t size = stat_out->struct_size;
@@ -112,6 +125,7 @@ lahar_status lahar_stat_get(lahar_store *store, lahar_stat *stat_out, lahar_erro
         LAHAR_TRY(take_reader(store, &stat, error));
     }
     take_files(store, &stat);
+    take_dropped(store, &stat);
     uint64_t cache_bytes = 0;
     lahar_block_cache_stat(store->cache, &stat.cache_hits, &stat.cache_misses, &cache_bytes);
     stat.memory_limit_bytes = store->options.memory_limit_bytes;

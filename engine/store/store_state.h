@@ -1,6 +1,6 @@
 /* The open store: what it owns and which lock guards what.
  *
- * Lock order: manifest_lock before set_lock; neither is held while calling back into
+ * Lock order: layout_lock, manifest_lock, set_lock; none is held while calling back into
  * the host. Rollover has a lock of its own (engine/rollover/rollover.h), which is
  * innermost. */
 #ifndef LAHAR_STORE_STORE_STATE_H
@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "engine/journal/journal.h"
+#include "engine/store/age_clock.h"
 #include "engine/store/identity.h"
 #include "engine/store/manifest.h"
 #include "engine/store/segment_set.h"
@@ -19,6 +20,15 @@
 struct lahar_rollover;
 
 #define LAHAR_ID_RESERVE_DEFAULT (UINT64_C(1) << 20)
+
+/* What retention remembers; the limits are in the manifest. */
+struct lahar_retention_state {
+    struct lahar_age_clock clock; /* guarded by manifest_lock */
+    uint64_t noted_ns;            /* monotonic, when the clock was last put into the manifest */
+    uint64_t retry_at_ns;         /* monotonic; the step's own, after a failure */
+    atomic_bool has_failed;       /* the last step that had something to drop */
+    atomic_uint_least64_t age_limit_ns; /* the least limit of age; UINT64_MAX: none */
+};
 
 /* A background thread and what it loops over. */
 struct lahar_store_thread {
@@ -49,6 +59,10 @@ struct lahar_store {
     struct lahar_journals *journals;        /* NULL in a store opened for reading */
     struct lahar_journal_recovery recovery; /* what a store opened for reading sees */
 
+    /* Held from reading the set to publishing the next one, by whoever changes which files
+     * make up the store. */
+    pthread_mutex_t layout_lock;
+
     pthread_mutex_t manifest_lock;
     struct lahar_manifest *manifest; /* guarded by manifest_lock */
 
@@ -56,6 +70,7 @@ struct lahar_store {
     struct lahar_segment_set *set; /* guarded by set_lock */
 
     struct lahar_rollover *rollover; /* NULL in a store opened for reading */
+    struct lahar_retention_state retention;
 
     /* The ceiling step's, otherwise read only by opening. */
     uint64_t id_reserve;
@@ -77,6 +92,7 @@ struct lahar_store {
     bool is_stopping;
     struct lahar_store_thread rollover_thread;
     struct lahar_store_thread ceiling_thread;
+    struct lahar_store_thread retention_thread;
 };
 
 /* One line to the host's log callback, if there is one. */
@@ -87,6 +103,10 @@ void lahar_store_log(const lahar_store *store, lahar_log_level level, const char
  * journals too. */
 lahar_status lahar_store_commit_manifest(lahar_store *store, const struct lahar_buffer *records,
                                          lahar_error *error);
+
+/* The same with the manifest lock held. */
+lahar_status lahar_store_commit_locked(lahar_store *store, const struct lahar_buffer *records,
+                                       lahar_error *error);
 
 /* The current set of event files, referenced. */
 struct lahar_segment_set *lahar_store_acquire_set(lahar_store *store);

@@ -17,10 +17,11 @@ static void put_new_names(struct lahar_buffer *records, const struct lahar_manif
     for (uint32_t field = (uint32_t)state->field_count; field < field_count; field++) {
         lahar_manifest_put_field(records, field, lahar_schema_field_name(trial, field));
     }
-    lahar_manifest_put_stream(records, (uint32_t)state->stream_count,
-                              &(struct lahar_manifest_stream){spec->name, spec->schema,
-                                                              spec->fields,
-                                                              (uint32_t)spec->field_count});
+    const struct lahar_manifest_stream stream = {.name = spec->name,
+                                                 .schema = spec->schema,
+                                                 .fields = spec->fields,
+                                                 .field_count = (uint32_t)spec->field_count};
+    lahar_manifest_put_stream(records, (uint32_t)state->stream_count, &stream);
 }
 
 /* With the manifest's lock held. */

@@ -1,20 +1,22 @@
 /* Background work: the threads that loop over non-blocking steps, the id ceiling, and
  * running the same steps by hand where there are no threads.
  *
- * "lahar-rollover" may be busy for as long as a rollover takes; "lahar-ceiling" does
- * nothing but keep reserved ids ahead of the appends, so that these never wait for it.
- * Both block every signal: signals are the host's. */
+ * "lahar-retention" drops what is beyond the limits; "lahar-rollover" may be busy for as long as a
+ * rollover takes; "lahar-ceiling" does nothing but keep reserved ids ahead of the appends, so that
+ * these never wait for it. All block every signal: signals are the host's. */
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
 
+#include "engine/rollover/retention.h"
 #include "engine/rollover/rollover.h"
 #include "engine/store/store_state.h"
 #include "io/base/error.h"
 
 enum {
-    POLL_MS = 50, /* of both threads while nobody wakes them */
+    POLL_MS = 50,            /* of the threads while nobody wakes them */
+    RETENTION_POLL_MS = 500, /* of the one that has no hurry */
     /* Rounds without any work done after which a store without threads is at rest: a queued
      * operation may take a few to complete. */
     IDLE_ROUNDS_MAX = 64
@@ -94,7 +96,10 @@ bool lahar_store_step(lahar_store *store, uint32_t work)
     if (work == LAHAR_WORK_ROLLOVER) {
         return lahar_rollover_step(store->rollover);
     }
-    return work == LAHAR_WORK_CEILING && lahar_store_raise_ceiling(store);
+    if (work == LAHAR_WORK_CEILING) {
+        return lahar_store_raise_ceiling(store);
+    }
+    return work == LAHAR_WORK_RETENTION && lahar_retention_step(store);
 }
 
 bool lahar_store_drive(lahar_store *store, bool (*is_done)(void *context), void *context)
@@ -122,10 +127,10 @@ bool lahar_store_is_stopping(lahar_store *store)
     return is_stopping;
 }
 
-/* Sleeps until woken, stopped, or POLL_MS have passed. */
-static void rest(lahar_store *store)
+/* Sleeps until woken, stopped, or so long. */
+static void rest(lahar_store *store, uint64_t poll_ms)
 {
-    const uint64_t until_ns = store->io->ops->monotonic_ns(store->io) + POLL_MS * UINT64_C(1000000);
+    const uint64_t until_ns = store->io->ops->monotonic_ns(store->io) + poll_ms * UINT64_C(1000000);
     const struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_SECOND),
                                    .tv_nsec = (long)(until_ns % NS_PER_SECOND)};
     (void)pthread_mutex_lock(&store->thread_lock);
@@ -140,7 +145,7 @@ static void *loop_rollover(void *context)
     lahar_store *store = context;
     while (!lahar_store_is_stopping(store)) {
         if (!lahar_rollover_step(store->rollover)) {
-            rest(store);
+            rest(store, POLL_MS);
         }
     }
     return NULL;
@@ -151,7 +156,18 @@ static void *loop_ceiling(void *context)
     lahar_store *store = context;
     while (!lahar_store_is_stopping(store)) {
         if (!lahar_store_raise_ceiling(store)) {
-            rest(store);
+            rest(store, POLL_MS);
+        }
+    }
+    return NULL;
+}
+
+static void *loop_retention(void *context)
+{
+    lahar_store *store = context;
+    while (!lahar_store_is_stopping(store)) {
+        if (!lahar_retention_step(store)) {
+            rest(store, RETENTION_POLL_MS);
         }
     }
     return NULL;
@@ -187,6 +203,10 @@ lahar_status lahar_store_start_threads(lahar_store *store, lahar_error *error)
             status =
                 start_thread(store, &store->ceiling_thread, "lahar-ceiling", loop_ceiling, error);
         }
+        if (status == LAHAR_OK) {
+            status = start_thread(store, &store->retention_thread, "lahar-retention",
+                                  loop_retention, error);
+        }
         if (status != LAHAR_OK) {
             lahar_store_stop_threads(store);
         }
@@ -207,7 +227,8 @@ void lahar_store_stop_threads(lahar_store *store)
     store->is_stopping = true;
     (void)pthread_cond_broadcast(&store->thread_wake);
     (void)pthread_mutex_unlock(&store->thread_lock);
-    struct lahar_store_thread *const threads[] = {&store->rollover_thread, &store->ceiling_thread};
+    struct lahar_store_thread *const threads[] = {&store->rollover_thread, &store->ceiling_thread,
+                                                  &store->retention_thread};
     for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
         if (threads[i]->is_running) {
             (void)pthread_join(threads[i]->thread, NULL);

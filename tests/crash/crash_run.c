@@ -136,6 +136,7 @@ static lahar_status append(struct live *live, const struct crash_action *action,
     *batch = (struct history_batch){.event_count = action->events,
                                     .message_size = action->message_size,
                                     .session = history->session,
+                                    .appended_ns = live->io->ops->monotonic_ns(live->io),
                                     .has_offset =
                                         action->has_offset || action->kind == CRASH_OFFSET_ONLY};
     history->batch_count++;
@@ -173,6 +174,71 @@ static lahar_status no_space(struct live *live, const struct crash_action *actio
     return status;
 }
 
+static uint64_t now_ns(struct live *live)
+{
+    return live->io->ops->monotonic_ns(live->io);
+}
+
+static lahar_status set_limits(struct live *live, uint32_t stream, uint64_t max_bytes,
+                               uint64_t max_age_ns, lahar_error *error)
+{
+    const lahar_retention limits = {sizeof limits, max_bytes, max_age_ns};
+    return lahar_retention_set(live->store, stream, &limits, error);
+}
+
+/* After a crash the limits may still be set. */
+static lahar_status lift_limits(struct live *live, lahar_error *error)
+{
+    lahar_status status = set_limits(live, LAHAR_ANY_STREAM, 0, 0, error);
+    if (status == LAHAR_OK) {
+        status = set_limits(live, live->streams[0], 0, 0, error);
+    }
+    return status;
+}
+
+static lahar_status roll_over(struct live *live, lahar_error *error)
+{
+    const lahar_status status = lahar_rollover(live->store, LAHAR_WAIT_FOREVER, error);
+    if (status == LAHAR_OK) {
+        history_note_rolled(&live->history, now_ns(live));
+    }
+    return status;
+}
+
+/* What is noted before the limit is set may go from then on; what is noted after it was enforced
+ * is gone for good. */
+static lahar_status retain(struct live *live, const struct crash_action *action, lahar_error *error)
+{
+    struct history *history = &live->history;
+    uint64_t must_go_below = history->id_ceiling;
+    lahar_status status = LAHAR_OK;
+    const uint32_t streams = action->kind == CRASH_RETAIN_STREAM ? 1 : HISTORY_STREAMS;
+    if (action->kind == CRASH_RETAIN_AGE) {
+        const uint64_t max_age_ns = action->events * UINT64_C(1000000000);
+        must_go_below = history_note_age_limit(history, max_age_ns, now_ns(live));
+        status = set_limits(live, LAHAR_ANY_STREAM, 0, max_age_ns, error);
+    } else {
+        status = roll_over(live, error);
+        for (uint32_t i = 0; status == LAHAR_OK && i < streams; i++) {
+            history->may_go_below[i] = must_go_below;
+        }
+        if (status == LAHAR_OK) {
+            status =
+                set_limits(live, streams == 1 ? live->streams[0] : LAHAR_ANY_STREAM, 1, 0, error);
+        }
+    }
+    while (status == LAHAR_OK && lahar_store_step(live->store, LAHAR_WORK_RETENTION)) {
+    }
+    if (status == LAHAR_OK) {
+        status = lift_limits(live, error);
+    }
+    for (uint32_t i = 0; status == LAHAR_OK && i < streams; i++) {
+        history->must_go_below[i] =
+            must_go_below > history->must_go_below[i] ? must_go_below : history->must_go_below[i];
+    }
+    return status;
+}
+
 static lahar_status act(struct live *live, const struct crash_action *action, lahar_error *error)
 {
     char name[16];
@@ -188,7 +254,11 @@ static lahar_status act(struct live *live, const struct crash_action *action, la
     case CRASH_SYNC:
         return lahar_sync(live->store, LAHAR_WAIT_FOREVER, error);
     case CRASH_ROLLOVER:
-        return lahar_rollover(live->store, LAHAR_WAIT_FOREVER, error);
+        return roll_over(live, error);
+    case CRASH_RETAIN_NOTHING:
+    case CRASH_RETAIN_STREAM:
+    case CRASH_RETAIN_AGE:
+        return retain(live, action, error);
     case CRASH_ADVANCE:
         lahar_sim_disk_advance(live->disk, UINT64_C(1000000000));
         return LAHAR_OK;
@@ -295,6 +365,9 @@ static bool go_on(struct live *live, bool ends_in_power_loss)
     uint64_t found = 0;
     uint64_t again = 0;
     history_settle(&live->history, live->store);
+    if (lift_limits(live, &error) != LAHAR_OK) {
+        return fail(live, "lifting limits after recovery", &error);
+    }
     for (unsigned i = 0; i < 2; i++) {
         if (append(live, &more, &error) != LAHAR_OK) {
             return fail(live, "append after recovery", &error);

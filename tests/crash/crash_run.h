@@ -23,12 +23,16 @@ enum crash_action_kind {
     CRASH_STEPS = 3, /* single background steps in an order drawn from the seed */
     CRASH_SYNC = 4,
     CRASH_ROLLOVER = 5,
-    CRASH_REOPEN = 6,     /* clean close and open */
-    CRASH_KILL = 7,       /* the process dies and the store is opened again */
-    CRASH_ADVANCE = 8,    /* the clock, by a second */
-    CRASH_NO_SPACE = 9,   /* the disk is full for the next append, then has room again */
-    CRASH_STREAM = 10,    /* another stream is created */
-    CRASH_POWER_LOSS = 11 /* the power fails and the store is opened again */
+    CRASH_REOPEN = 6,      /* clean close and open */
+    CRASH_KILL = 7,        /* the process dies and the store is opened again */
+    CRASH_ADVANCE = 8,     /* the clock, by a second */
+    CRASH_NO_SPACE = 9,    /* the disk is full for the next append, then has room again */
+    CRASH_STREAM = 10,     /* another stream is created */
+    CRASH_POWER_LOSS = 11, /* the power fails and the store is opened again */
+    /* Limits are set, enforced to the end, and lifted again. */
+    CRASH_RETAIN_NOTHING = 12, /* of all that is rolled, after a rollover */
+    CRASH_RETAIN_STREAM = 13,  /* the same for one of the streams */
+    CRASH_RETAIN_AGE = 14      /* what is older than so many seconds, given as events */
 };
 
 struct crash_action {

@@ -36,6 +36,11 @@ static size_t message_of(uint32_t number, uint32_t place, const struct history_b
     return (size_t)head + batch->message_size;
 }
 
+static uint32_t stream_of(uint32_t number, uint32_t place)
+{
+    return (number + place) % HISTORY_STREAMS;
+}
+
 lahar_status history_build(const struct history *history, uint32_t number,
                            const uint32_t streams[HISTORY_STREAMS], lahar_batch *batch,
                            lahar_error *error)
@@ -51,7 +56,7 @@ lahar_status history_build(const struct history *history, uint32_t number,
         const size_t size = message_of(number, place, plan, message);
         const lahar_value value = {
             .field = LAHAR_FIELD_MESSAGE, .type = LAHAR_TEXT, .as.bytes = {message, size}};
-        const lahar_event event = {.stream = streams[(number + place) % HISTORY_STREAMS],
+        const lahar_event event = {.stream = streams[stream_of(number, place)],
                                    .time_ns = LAHAR_TIME_OF_ARRIVAL,
                                    .values = &value,
                                    .value_count = 1};
@@ -77,9 +82,50 @@ void history_note_durable(struct history *history, uint64_t durable_id)
     }
 }
 
+void history_note_rolled(struct history *history, uint64_t now_ns)
+{
+    for (uint32_t i = 0; i < history->batch_count; i++) {
+        struct history_batch *batch = &history->batches[i];
+        if (batch->first_id != 0 && !batch->is_gone && batch->rolled_ns == 0) {
+            batch->rolled_ns = now_ns;
+        }
+    }
+}
+
+uint64_t history_note_age_limit(struct history *history, uint64_t max_age_ns, uint64_t now_ns)
+{
+    uint64_t must_go_below = 0;
+    for (uint32_t i = 0; i < history->batch_count; i++) {
+        const struct history_batch *batch = &history->batches[i];
+        const uint64_t end_id = batch->first_id + batch->event_count;
+        for (uint32_t k = 0; k < HISTORY_STREAMS && batch->first_id != 0; k++) {
+            if (now_ns - batch->appended_ns > max_age_ns && end_id > history->may_go_below[k]) {
+                history->may_go_below[k] = end_id;
+            }
+        }
+        if (batch->rolled_ns != 0 && now_ns - batch->rolled_ns > max_age_ns) {
+            must_go_below = end_id;
+        }
+    }
+    return must_go_below;
+}
+
+/* The places of a batch that retention cannot have taken. */
+static uint64_t required_places(const struct history *history, uint32_t number)
+{
+    const struct history_batch *batch = &history->batches[number];
+    uint64_t places = 0;
+    for (uint32_t place = 0; place < batch->event_count; place++) {
+        if (batch->first_id + place >= history->may_go_below[stream_of(number, place)]) {
+            places |= UINT64_C(1) << place;
+        }
+    }
+    return places;
+}
+
 /* Compares one event with the plan of the batch that it says it belongs to. */
 static bool check_event(struct history *history, const lahar_event *event, char *scratch,
-                        uint32_t seen[HISTORY_BATCHES_MAX])
+                        uint64_t seen[HISTORY_BATCHES_MAX])
 {
     const lahar_value *message = NULL;
     for (size_t i = 0; i < event->value_count; i++) {
@@ -113,10 +159,14 @@ static bool check_event(struct history *history, const lahar_event *event, char 
                        (unsigned long long)event->id,
                        (unsigned long long)(batch->first_id + place));
     }
-    if (seen[number] != place) {
-        return violate(history, "batch %u: event %u follows %u", number, place, seen[number]);
+    if (event->id < history->must_go_below[stream_of(number, place)]) {
+        return violate(history, "event %llu of batch %u had been dropped and is back",
+                       (unsigned long long)event->id, number);
     }
-    seen[number]++;
+    if ((seen[number] >> place & 1) != 0) {
+        return violate(history, "batch %u: event %u is there twice", number, place);
+    }
+    seen[number] |= UINT64_C(1) << place;
     return true;
 }
 
@@ -137,15 +187,17 @@ static lahar_status note_offset(void *context, lahar_bytes key, lahar_bytes valu
     return LAHAR_OK;
 }
 
-static bool check_batch(struct history *history, uint32_t number, uint32_t seen, bool *hole)
+static bool check_batch(struct history *history, uint32_t number, uint64_t seen, bool *hole)
 {
     const struct history_batch *batch = &history->batches[number];
-    if (batch->is_gone || batch->event_count == 0) {
+    const uint64_t required = required_places(history, number);
+    if (batch->is_gone || batch->event_count == 0 || required == 0) {
         return true;
     }
-    if (seen != 0 && seen != batch->event_count) {
-        return violate(history, "batch %u is there in part: %u of %u events", number, seen,
-                       batch->event_count);
+    seen &= required;
+    if (seen != 0 && seen != required) {
+        return violate(history, "batch %u is there in part: events %#llx of %#llx", number,
+                       (unsigned long long)seen, (unsigned long long)required);
     }
     if (batch->is_durable && seen == 0) {
         return violate(history, "batch %u was durable and is gone", number);
@@ -157,13 +209,13 @@ static bool check_batch(struct history *history, uint32_t number, uint32_t seen,
     return true;
 }
 
-static bool check_offset(struct history *history, const uint32_t seen[HISTORY_BATCHES_MAX],
+static bool check_offset(struct history *history, const uint64_t seen[HISTORY_BATCHES_MAX],
                          const struct offset_found *offset)
 {
     uint32_t least = UINT32_MAX; /* newest batch whose offset must be there */
     for (uint32_t i = 0; i < history->batch_count; i++) {
         const struct history_batch *batch = &history->batches[i];
-        const bool is_there = batch->event_count == 0 ? batch->is_durable : seen[i] != 0;
+        const bool is_there = required_places(history, i) == 0 ? batch->is_durable : seen[i] != 0;
         if (batch->has_offset && !batch->is_gone && is_there) {
             least = i;
         }
@@ -178,14 +230,15 @@ static bool check_offset(struct history *history, const uint32_t seen[HISTORY_BA
         return violate(history, "offset %u was never recorded", offset->number);
     }
     const struct history_batch *batch = &history->batches[offset->number];
-    if (batch->is_gone || (batch->event_count != 0 && seen[offset->number] == 0)) {
+    if (batch->is_gone ||
+        (required_places(history, offset->number) != 0 && seen[offset->number] == 0)) {
         return violate(history, "the offset of batch %u is kept without its events",
                        offset->number);
     }
     return true;
 }
 
-static bool check_batches(struct history *history, const uint32_t seen[HISTORY_BATCHES_MAX],
+static bool check_batches(struct history *history, const uint64_t seen[HISTORY_BATCHES_MAX],
                           const struct offset_found *offset)
 {
     bool hole[HISTORY_SESSIONS_MAX] = {false};
@@ -199,7 +252,7 @@ static bool check_batches(struct history *history, const uint32_t seen[HISTORY_B
 
 bool history_check(struct history *history, lahar_store *store, uint64_t *found_out)
 {
-    uint32_t seen[HISTORY_BATCHES_MAX] = {0};
+    uint64_t seen[HISTORY_BATCHES_MAX] = {0};
     struct offset_found offset = {false, 0};
     lahar_error error = {0};
     lahar_cursor *cursor = NULL;
@@ -269,6 +322,8 @@ void history_settle(struct history *history, lahar_store *store)
         if (batch->event_count == 0) {
             /* Offsets alone show only as the newest offset. */
             kept[i] = batch->is_durable || (offset.is_present && offset.number >= i);
+        } else if (required_places(history, i) == 0) {
+            kept[i] = batch->is_durable;
         }
         /* What recovery showed once is durable from then on. */
         batch->is_durable = kept[i];

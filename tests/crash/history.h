@@ -27,13 +27,19 @@ struct history_batch {
     bool is_durable;       /* the store said so */
     bool has_offset;       /* it moved the offset of source "s", key "k" to its number */
     bool is_gone;          /* a recovery did not find it: it must never come back */
+    uint64_t appended_ns;  /* monotonic, just before */
+    uint64_t rolled_ns;    /* monotonic, once it is known to be in event files; 0: not known */
 };
 
 struct history {
     struct history_batch batches[HISTORY_BATCHES_MAX];
     uint32_t batch_count;
-    uint32_t session;                 /* the current one */
-    uint64_t id_ceiling;              /* one above the largest id ever handed out */
+    uint32_t session;    /* the current one */
+    uint64_t id_ceiling; /* one above the largest id ever handed out */
+    /* Of each stream: retention may have dropped events below the first id, and has dropped
+     * those below the second, which must never come back. */
+    uint64_t may_go_below[HISTORY_STREAMS];
+    uint64_t must_go_below[HISTORY_STREAMS];
     char reason[HISTORY_REASON_SIZE]; /* of the first violation */
 };
 
@@ -46,10 +52,18 @@ lahar_status history_build(const struct history *history, uint32_t number,
 /* Notes that every batch whose last id is below durable_id is durable. */
 void history_note_durable(struct history *history, uint64_t durable_id);
 
+/* Notes that everything appended so far is in event files. */
+void history_note_rolled(struct history *history, uint64_t now_ns);
+
+/* An age limit of the whole store begins to be enforced: notes what may be dropped, and returns
+ * the id below which everything must have been dropped when that is done. */
+uint64_t history_note_age_limit(struct history *history, uint64_t max_age_ns, uint64_t now_ns);
+
 /* Reads the whole store and compares. True when it is a state that may follow
  * from the history: all that was durable, an exact prefix of each session,
- * no batch in part, no event that was never appended, ids as handed out, and
- * the offset of the last batch that is there. *found_out: events found. */
+ * no batch in part except for what retention may have taken of it, nothing that it has taken, no
+ * event that was never appended, ids as handed out, and the offset of the last batch that is there.
+ * *found_out: events found. */
 bool history_check(struct history *history, lahar_store *store, uint64_t *found_out);
 
 /* After a check: forgets the batches that did not survive and starts a new session. */

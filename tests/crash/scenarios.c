@@ -103,6 +103,36 @@ static const struct crash_action small_frames[] = {
     {CRASH_APPEND, 12, 2, 0, LAHAR_DURABILITY_COMMIT, true},
 };
 
+/* Files are dropped, whole groups and one stream of a group, in between of all else. */
+static const struct crash_action retention[] = {
+    {CRASH_APPEND, 2, 4, 200, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_ROLLOVER, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 2, 3, 100, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_RETAIN_STREAM, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 1, 2, 100, LAHAR_DURABILITY_NONE, true},
+    {CRASH_KILL, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 1, 2, 100, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_RETAIN_NOTHING, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_POWER_LOSS, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 1, 3, 100, LAHAR_DURABILITY_COMMIT, true},
+};
+
+static const struct crash_action retention_age[] = {
+    {CRASH_APPEND, 2, 4, 200, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_ROLLOVER, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_ADVANCE, 3, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 1, 3, 100, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_ROLLOVER, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_RETAIN_AGE, 1, 5, 0, LAHAR_DURABILITY_STORE, false}, /* nothing is so old */
+    {CRASH_ADVANCE, 3, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_RETAIN_AGE, 1, 5, 0, LAHAR_DURABILITY_STORE, false}, /* the first group is */
+    {CRASH_APPEND, 2, 2, 100, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_REOPEN, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_ADVANCE, 3, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_RETAIN_AGE, 1, 5, 0, LAHAR_DURABILITY_STORE, false}, /* and the second */
+    {CRASH_APPEND, 1, 2, 100, LAHAR_DURABILITY_COMMIT, true},
+};
+
 #define ACTIONS(array) (array), sizeof(array) / sizeof((array)[0])
 
 const struct crash_scenario crash_scenarios[] = {
@@ -117,6 +147,8 @@ const struct crash_scenario crash_scenarios[] = {
     {"no_space", LAHAR_DURABILITY_COMMIT, 0, 2, ACTIONS(no_space)},
     {"leftover", LAHAR_DURABILITY_INTERVAL, 0, 2, ACTIONS(leftover)},
     {"small_frames", LAHAR_DURABILITY_COMMIT, 0, 1, ACTIONS(small_frames)},
+    {"retention", LAHAR_DURABILITY_COMMIT, 0, 2, ACTIONS(retention)},
+    {"retention_age", LAHAR_DURABILITY_COMMIT, 0, 1, ACTIONS(retention_age)},
     {"torn", LAHAR_DURABILITY_INTERVAL, 0, 3, ACTIONS(torn)},
 };
 const size_t crash_scenario_count = sizeof crash_scenarios / sizeof crash_scenarios[0];

@@ -26,9 +26,6 @@ LAHAR_API LAHAR_NODISCARD lahar_status lahar_get(lahar_store *store, const uint6
  * call back into the store. */
 typedef bool (*lahar_authorize)(void *context, const lahar_event *event);
 
-/* In place of a stream: all of them. */
-#define LAHAR_ANY_STREAM UINT32_MAX
-
 typedef struct lahar_scan_options {
     size_t struct_size;
     uint64_t from_id; /* inclusive */

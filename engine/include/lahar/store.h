@@ -103,6 +103,9 @@ LAHAR_API LAHAR_NODISCARD lahar_status lahar_store_open(const char *directory,
 LAHAR_API lahar_status lahar_store_close(lahar_store *store, uint64_t deadline_ns,
                                          lahar_error *error);
 
+/* In place of a stream: all of them. */
+#define LAHAR_ANY_STREAM UINT32_MAX
+
 /* --- streams ------------------------------------------------------------ */
 
 typedef struct lahar_field_spec {
@@ -199,6 +202,31 @@ LAHAR_API LAHAR_NODISCARD lahar_status lahar_sync(lahar_store *store, uint64_t d
 LAHAR_API LAHAR_NODISCARD lahar_status lahar_rollover(lahar_store *store, uint64_t deadline_ns,
                                                       lahar_error *error);
 
+/* --- retention ------------------------------------------------------------ */
+
+/* How much is kept. Beyond a limit the oldest event files are dropped whole, in the
+ * background: soon after a rollover brought the bytes above max_bytes, or once
+ * the newest event of a file is older than max_age_ns. Age is time that has passed for the
+ * store since the event arrived; no time in the data, and no jump of the clock while
+ * the store is open, makes an event older or younger. */
+typedef struct lahar_retention {
+    size_t struct_size;
+    uint64_t max_bytes;  /* of event files, their tables and shards; 0: no limit */
+    uint64_t max_age_ns; /* 0: no limit */
+} lahar_retention;
+
+/* Sets the limits of a stream, or with LAHAR_ANY_STREAM those of all streams together, which
+ * hold in addition. Durable when it returns and in force at once. LAHAR_NOT_FOUND,
+ * LAHAR_INVALID, LAHAR_READ_ONLY, LAHAR_POISONED, LAHAR_IO, LAHAR_NO_SPACE.
+ * Threads: any. Blocks on a sync. */
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_retention_set(lahar_store *store, uint32_t stream,
+                                                           const lahar_retention *retention,
+                                                           lahar_error *error);
+/* struct_size is set by the caller. LAHAR_NOT_FOUND, LAHAR_INVALID. Any thread. */
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_retention_get(lahar_store *store, uint32_t stream,
+                                                           lahar_retention *retention_out,
+                                                           lahar_error *error);
+
 /* --- statistics ---------------------------------------------------------- */
 
 typedef struct lahar_stat {
@@ -233,6 +261,9 @@ typedef struct lahar_stat {
     char backend_reason[128];  /* flags in use, or why a better backend is not */
     char sync_mode[32];        /* "dsync", "fdatasync" */
     lahar_status poisoned;     /* LAHAR_OK, or why writes are refused */
+    uint64_t dropped_events;   /* by retention, since the store was created */
+    uint64_t dropped_bytes;    /* of their files */
+    uint32_t dropped_files;    /* event files */
 } lahar_stat;
 
 /* A consistent enough picture for people; single numbers are exact. Any thread. */

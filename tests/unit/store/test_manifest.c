@@ -32,8 +32,9 @@ static void put_everything(struct lahar_buffer *records)
 {
     const lahar_field_spec fields[] = {{"job", LAHAR_KEYWORD, true}, {"size", LAHAR_U64, false}};
     lahar_manifest_put_field(records, 0, "message");
-    lahar_manifest_put_stream(records, 0,
-                              &(struct lahar_manifest_stream){"logs", LAHAR_SCHEMA_LOG, fields, 2});
+    const struct lahar_manifest_stream stream = {
+        .name = "logs", .schema = LAHAR_SCHEMA_LOG, .fields = fields, .field_count = 2};
+    lahar_manifest_put_stream(records, 0, &stream);
     lahar_manifest_put_session_begin(records, 1, 1);
     lahar_manifest_put_ceiling(records, 5000);
     const struct lahar_manifest_file file = {.info = {.first_id = 3,
