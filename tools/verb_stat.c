@@ -45,6 +45,9 @@ static void print_json(const lahar_stat *stat)
         {"resident_event_bytes", stat->resident_bytes},
         {"recovered_events", stat->recovered_events},
         {"corrupt_blocks", stat->corrupt_blocks},
+        {"dropped_events", stat->dropped_events},
+        {"dropped_bytes", stat->dropped_bytes},
+        {"dropped_files", stat->dropped_files},
         {"process_resident_bytes", memory_report_resident_bytes()},
     };
     struct json_object *line = json_object_new_object();
@@ -85,6 +88,10 @@ static void print_text(const lahar_stat *stat)
     print_bytes("events in memory", stat->resident_bytes);
     if (memory_report_resident_bytes() != 0) {
         print_bytes("process resident", memory_report_resident_bytes());
+    }
+    if (stat->dropped_events != 0) {
+        (void)printf("%-18s %14" PRIu64 " events, %" PRIu64 " bytes, by retention\n", "dropped",
+                     stat->dropped_events, stat->dropped_bytes);
     }
     if (stat->corrupt_blocks != 0) {
         (void)printf("%-18s %14" PRIu64 "\n", "corrupt blocks", stat->corrupt_blocks);

@@ -156,8 +156,14 @@ static lahar_status choose(lahar_store *store, struct plan *plan, lahar_error *e
     for (size_t i = 0; i < state->file_count && plan->count < DROP_MAX; i++) {
         const struct lahar_manifest_file *file = &state->files[i];
         struct stream_sum *sum = &sums[file->info.stream];
-        const enum drop_reason reason =
+        enum drop_reason reason =
             sum->is_closed ? DROP_NOT : judge(store, file, now_ns, sum->bytes, store_bytes);
+#ifdef LAHAR_PLANTED_BUGS
+        if ((store->config.planted_bugs & LAHAR_PLANTED_RETENTION_DROPS_TOO_MUCH) != 0 &&
+            plan->count == 1) {
+            reason = DROP_AGE;
+        }
+#endif
         if (reason == DROP_NOT) {
             sum->is_closed = true;
             continue;
@@ -166,13 +172,6 @@ static lahar_status choose(lahar_store *store, struct plan *plan, lahar_error *e
         sum->bytes -= size_of(file);
         store_bytes -= size_of(file);
     }
-#ifdef LAHAR_PLANTED_BUGS
-    if ((store->config.planted_bugs & LAHAR_PLANTED_RETENTION_DROPS_TOO_MUCH) != 0 &&
-        plan->count != 0 && plan->count < DROP_MAX && plan->count < state->file_count) {
-        plan->drops[plan->count] = (struct drop){state->files[plan->count], DROP_AGE};
-        plan->count++;
-    }
-#endif
     lahar_release(&store->allocator, sums);
     return LAHAR_OK;
 }
@@ -386,8 +385,9 @@ lahar_status lahar_retention_set(lahar_store *store, uint32_t stream,
     }
     (void)pthread_mutex_unlock(&store->manifest_lock);
     lahar_buffer_deinit(&records);
-    if (status == LAHAR_OK) {
-        lahar_store_wake_threads(store);
+    /* What the new limit asks for is done at once; what fails is left to the next step. */
+    struct plan plan = {.count = status == LAHAR_OK};
+    while (plan.count != 0 && drop_files(store, &plan, NULL) == LAHAR_OK) {
     }
     return status;
 }

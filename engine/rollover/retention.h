@@ -14,7 +14,7 @@
 
 #include "engine/store/store_state.h"
 
-/* One step; returns whether it dropped anything. One thread at a time. */
+/* One step; returns whether it dropped anything. The retention thread only. */
 bool lahar_retention_step(lahar_store *store);
 
 /* Whether the files exceed a limit of bytes and a step could help: rollover then waits,

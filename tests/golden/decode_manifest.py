@@ -45,6 +45,8 @@ class Manifest:
         self.sessions = []  # [session, first, end or None]
         self.ceiling, self.rolled, self.file_number = 1, 1, 1
         self.offsets = {}
+        self.limits, self.dropped = {}, {}  # by stream
+        self.clock = None
         self.tail_is_torn = False
         r = Bytes(data)
         r.head(b"LAHARMAN", 1, 48)
@@ -86,9 +88,10 @@ class Manifest:
         while r.more():
             kind = r.uint(1)
             payload = Bytes(r.take(r.uint(4)))
-            if 1 <= kind <= 9:
+            if 1 <= kind <= 13:
                 (self.field, self.stream, self.begin, self.end, self.raise_ceiling, self.file,
-                 self.raise_rolled, self.raise_file_number, self.offset)[kind - 1](payload)
+                 self.raise_rolled, self.raise_file_number, self.offset, self.limit, self.remove,
+                 self.drop, self.set_clock)[kind - 1](payload)
             elif not kind & 0x80:
                 raise Unsupported(f"manifest record of type {kind}")
 
@@ -147,6 +150,28 @@ class Manifest:
                 self.offsets[source, key] = value
             else:
                 self.offsets.pop((source, key), None)
+
+    def limit(self, r):
+        stream = r.uint(4)
+        need(stream < len(self.streams) or stream == 0xffffffff, "LIMITS: stream")
+        self.limits[stream] = r.uint(8), r.uint(8)
+
+    def remove(self, r):
+        number = r.uint(8)
+        need(number in [file.number for file in self.files], "REMOVE")
+        self.files = [file for file in self.files if file.number != number]
+
+    def drop(self, r):
+        stream = r.uint(4)
+        dropped = r.uint(8), r.uint(8), r.uint(8), r.uint(8)
+        need(stream < len(self.streams), "DROPPED: stream")
+        need(dropped[0] >= self.dropped.get(stream, dropped)[0], "DROPPED: low id")
+        self.dropped[stream] = dropped
+
+    def set_clock(self, r):
+        clock = r.uint(8), r.sint(8), r.uint(8), r.uint(8)
+        need(self.clock is None or clock[0] >= self.clock[0], "CLOCK")
+        self.clock = clock
 
 
 def read_manifest(store):

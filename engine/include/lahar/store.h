@@ -216,7 +216,7 @@ typedef struct lahar_retention {
 } lahar_retention;
 
 /* Sets the limits of a stream, or with LAHAR_ANY_STREAM those of all streams together, which
- * hold in addition. Durable when it returns and in force at once. LAHAR_NOT_FOUND,
+ * hold in addition. Durable when it returns; what is beyond them has been dropped. LAHAR_NOT_FOUND,
  * LAHAR_INVALID, LAHAR_READ_ONLY, LAHAR_POISONED, LAHAR_IO, LAHAR_NO_SPACE.
  * Threads: any. Blocks on a sync. */
 LAHAR_API LAHAR_NODISCARD lahar_status lahar_retention_set(lahar_store *store, uint32_t stream,

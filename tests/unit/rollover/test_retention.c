@@ -375,7 +375,8 @@ Test(retention, tries_again_when_the_manifest_had_no_room)
     struct store_fixture fixture;
     store_fixture_init(&fixture, 11);
     const uint32_t stream = make_groups(&fixture);
-    set_limits(&fixture, stream, 1, 0);
+    set_limits(&fixture, stream, 0, 10 * HOUR);
+    lahar_sim_disk_advance(fixture.disk, 11 * HOUR);
     lahar_sim_disk_fault(fixture.disk, LAHAR_SIM_FAULT_ENOSPC,
                          lahar_sim_disk_operations(fixture.disk), 1, "manifest");
     enforce(&fixture);
