@@ -3,7 +3,8 @@
  *
  *   spin -search -O2 -DSAFETY -m200000 docs/model/ring.pml       (must end with "errors: 0")
  *
- * 16 million states, 2.1 GB; with -DCOLLAPSE 0.8 GB and three times as long.
+ * 16 million states, 2.1 GB; with -DCOLLAPSE 0.8 GB and three times as long. With -DBATCHES=1
+ * -DWINDOW=1 160,000 states, which every test run goes through (tests/model).
  *
  * Producers append batches of one id and wait for their last one to be durable. What is checked:
  *   - no two frames, or a frame and a pad, share a place in a chunk;
@@ -20,11 +21,14 @@
  * the size word is published before the link slot; -DNO_WINDOW: ids are not reserved;
  * -DNO_ALARM: a full chunk does not call the writer. Each must be found. */
 
-#define PRODUCERS 2
+#ifndef BATCHES
 #define BATCHES 2
+#endif
 #define UNITS 3 /* a chunk's size */
 #define CHUNKS 5
+#ifndef WINDOW
 #define WINDOW 2 /* link slots */
+#endif
 #define PLACES 18 /* UNITS * (CHUNKS + 1) */
 
 #define PAD 9
