@@ -277,6 +277,7 @@ static enum exit_status find_or_create_stream(struct ingest_run *run)
     lahar_status status =
         lahar_stream_find(run->store, run->stream_name, &run->options.stream, &error);
     if (status == LAHAR_NOT_FOUND) {
+        error = (lahar_error){.status = LAHAR_OK};
         status = lahar_stream_create(run->store, &spec, &run->options.stream, &error);
     }
     return status == LAHAR_OK ? EXIT_STATUS_DONE : complain_of(&error);

@@ -56,6 +56,17 @@ case_compressed_input_is_not_taken_for_text()
     expect_err_has "standard input: compressed"
 }
 
+case_a_stream_of_an_impossible_name_is_said()
+{
+    echo x >a.log
+    run "$LAHAR" ingest store --stream a/b a.log
+    expect_status 2
+    expect_err_has "a stream name has a character at byte 1"
+    run "$LAHAR" ingest store --stream "" a.log
+    expect_status 2
+    expect_err_has "a stream name is empty"
+}
+
 case_the_format_follows_the_name()
 {
     printf '{"message":"from json","n":1}\n' >a.jsonl
