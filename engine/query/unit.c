@@ -7,6 +7,10 @@
 
 /* --- opening ------------------------------------------------------------------- */
 
+/* Stands for a row that is not there because its batch ends before it, though it passed its
+ * checksum: a row that says so when it is decoded. */
+static const uint8_t damaged_row[18] = {[0] = 18, [16] = 0xff, [17] = 0xff};
+
 static lahar_status locate_rows(struct lahar_unit *unit, struct lahar_unit_context *context,
                                 lahar_error *error)
 {
@@ -21,13 +25,8 @@ static lahar_status locate_rows(struct lahar_unit *unit, struct lahar_unit_conte
         size_t offset = 0;
         for (uint32_t j = 0; j < batch->event_count; j++) {
             const uint32_t size = lahar_row_size(batch->rows + offset, batch->rows_size - offset);
-            if (size == 0) {
-                lahar_release(context->allocator, rows);
-                return lahar_fail(error, LAHAR_CORRUPT,
-                                  "the resident batch of event %llu is cut short",
-                                  (unsigned long long)batch->first_id);
-            }
-            rows[count++] = (struct lahar_unit_row){batch->rows + offset, (uint32_t)i};
+            rows[count++] = (struct lahar_unit_row){size == 0 ? damaged_row : batch->rows + offset,
+                                                    (uint32_t)i};
             offset += size;
         }
     }
@@ -324,7 +323,7 @@ static void remove_document(struct lahar_docset *set, uint32_t document)
 static bool is_excluded(const struct lahar_unit *unit, const struct lahar_unit_context *context,
                         uint32_t document)
 {
-    if (unit->segment != NULL) {
+    if (unit->segment != NULL || unit->rows[document].row == damaged_row) {
         return false;
     }
     const int64_t time_ns = resident_time(unit, context, document);

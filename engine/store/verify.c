@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/event/row.h"
 #include "engine/store/store_state.h"
 #include "io/base/crc32c.h"
 #include "io/base/error.h"
@@ -343,6 +344,29 @@ static void count_total(struct verification *verification)
     }
 }
 
+/* Whether the rows of a batch are as many as it has events, and fill it. */
+static void check_batch(struct verification *verification, const struct lahar_resident_batch *batch)
+{
+    size_t offset = 0;
+    for (uint32_t i = 0; i < batch->event_count; i++) {
+        lahar_error cause = {0};
+        lahar_event event;
+        const uint64_t id = batch->first_id + i;
+        const uint32_t size = lahar_row_size(batch->rows + offset, batch->rows_size - offset);
+        lahar_arena_reset(&verification->arena);
+        if (size == 0) {
+            report(verification, "journal", 0, id, batch->first_id + batch->event_count - 1,
+                   "the batch ends before these events");
+            return;
+        }
+        if (lahar_row_decode(batch->rows + offset, size, &verification->arena, &event, &cause) !=
+            LAHAR_OK) {
+            report(verification, "journal", 0, id, id, cause.message);
+        }
+        offset += size;
+    }
+}
+
 /* What is not in event files yet: its checksums were checked when it was read from the
  * journals or are checked by recovery. */
 static lahar_status count_resident(struct verification *verification, lahar_error *error)
@@ -355,6 +379,7 @@ static lahar_status count_resident(struct verification *verification, lahar_erro
         const struct lahar_resident_batch *batch = lahar_snapshot_batch(snapshot, i);
         if (batch->first_id >= rolled_id) {
             verification->result.event_count += batch->event_count;
+            check_batch(verification, batch);
         }
     }
     lahar_snapshot_release(snapshot);

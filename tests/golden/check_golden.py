@@ -39,7 +39,7 @@ class Checks:
 
     def run(self, *arguments):
         return subprocess.run([self.lahar, *arguments], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, check=False)
+                              stderr=subprocess.PIPE, check=False, timeout=60)
 
     def scan(self, store):
         return self.run("scan", store, "--json").stdout
@@ -121,9 +121,13 @@ def errors(checks):
         change(store)
         scan, verify = checks.run("scan", store, "--json"), checks.run("verify", store)
         found = [decoder_status(store), scan.returncode, verify.returncode]
-        said = (scan.stderr + verify.stderr).decode()
+        said = (scan.stderr + verify.stdout + verify.stderr).decode()
         checks.check(name, found == statuses and words.lower() in said.lower(),
                      f"statuses {found}, not {statuses}; {said!r}")
+        # A query ends, and meets what the scan met.
+        query = checks.run("query", store, "NOT nothing", "--json")
+        checks.check(f"{name}: query", query.returncode == scan.returncode,
+                     f"status {query.returncode}, not {scan.returncode}; {query.stderr[:300]!r}")
 
 
 def main():

@@ -6,7 +6,7 @@ Each case: a name, the golden store, what is done to it, and the exit status of 
 import os
 import re
 
-from basics import crc32c
+from basics import crc32c, need
 
 
 def path_of(store, pattern):
@@ -39,6 +39,19 @@ def put(pattern, offset, content, sealed=None):
         if sealed:
             begin, end = sealed
             data[end:end + 4] = crc32c(0, bytes(data[begin:end])).to_bytes(4, "little")
+    return lambda store: rewrite(store, pattern, change)
+
+
+def put_row(pattern, offset, content):
+    """Other bytes in the first frame of a journal, under a checksum that agrees."""
+    def change(data):
+        at, size = 4096, int.from_bytes(data[4096:4100], "little")
+        content_size = sum(int.from_bytes(data[at + o:at + o + 4], "little") for o in (36, 40))
+        need(56 + offset + len(content) <= 56 + content_size <= size, "a place in the frame")
+        data[at + 56 + offset:at + 56 + offset + len(content)] = content
+        seed = crc32c(crc32c(0, bytes(data[16:40])), at.to_bytes(8, "little"))
+        covered = bytes(data[at:at + 4]) + bytes(4) + bytes(data[at + 8:at + 56 + content_size])
+        data[at + 4:at + 8] = crc32c(seed, covered).to_bytes(4, "little")
     return lambda store: rewrite(store, pattern, change)
 
 
@@ -87,6 +100,8 @@ CASES = (
     ("manifest: no such file", "closed", remove(MANIFEST), 4, 4, 4, "manifest"),
     ("journal: a bit of a frame that was promised", "closed", flip(r"journal/0*4\.journal", 4096 + 60), 4, 4, 4, "19 to 21"),
     ("journal: last frame of a session that was killed", "killed", flip(JOURNAL, 4096 + 60), 0, 1, 0, ""),
+    ("journal: a row longer than its batch", "closed", put_row(r"journal/0*4\.journal", 0, b"\xff\xff"), 4, 4, 1,
+     "19 to 21"),
     ("events: a bit of a block", "closed", flip(EVENTS, 300), 4, 4, 1, "1"),
     ("events: a bit of the header", "closed", flip(EVENTS, 20), 4, 0, 1, ""),
     ("events: a bit of the footer", "closed", flip(EVENTS, -20), 4, 0, 1, ""),
