@@ -240,7 +240,7 @@ static lahar_status get_flowfile(const struct lahar_prov_fields *fields, const l
                                  lahar_error *error)
 {
     const lahar_value *uuid = lahar_prov_value(fields, event, LAHAR_PROV_FIELD_UUID);
-    const lahar_bytes *name = NULL;
+    const lahar_bytes *name = &event_out->uuid;
     event_out->uuid = get_bytes(fields, event, LAHAR_PROV_FIELD_ENTITY_ID);
     if (event_out->uuid.data == NULL && uuid != NULL) {
         LAHAR_TRY(format_names(&uuid->as.uuid, 1, arena, &name, error));
