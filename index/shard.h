@@ -165,6 +165,10 @@ lahar_status lahar_shard_token(struct lahar_shard *shard, uint32_t field, const 
                                lahar_error *error);
 lahar_status lahar_shard_uuid(struct lahar_shard *shard, uint32_t field, const lahar_uuid *uuid,
                               struct lahar_docset *set, lahar_error *error);
+/* Uuids from low to high, both inclusive, in the order of their bytes. */
+lahar_status lahar_shard_uuids(struct lahar_shard *shard, uint32_t field, const lahar_uuid *low,
+                               const lahar_uuid *high, struct lahar_docset *set,
+                               lahar_error *error);
 /* Numbers in [low, high], both inclusive. */
 lahar_status lahar_shard_number(struct lahar_shard *shard, uint32_t field, uint64_t low,
                                 uint64_t high, struct lahar_docset *set, lahar_error *error);
@@ -181,6 +185,13 @@ typedef bool (*lahar_term_filter)(void *context, const uint8_t *term, size_t siz
 lahar_status lahar_shard_terms(struct lahar_shard *shard, uint32_t field, lahar_term_filter accept,
                                void *context, struct lahar_docset *set, bool *exact_out,
                                lahar_error *error);
+
+/* The same for those terms alone whose folded form holds the bytes of needle, or an escape
+ * character, or is not known to its end. */
+lahar_status lahar_shard_terms_holding(struct lahar_shard *shard, uint32_t field,
+                                       lahar_bytes needle, lahar_term_filter accept, void *context,
+                                       struct lahar_docset *set, bool *exact_out,
+                                       lahar_error *error);
 
 /* Visits the distinct terms of a KEYWORD field, exact form, with the number of their documents that
  * are in within (NULL: of all). Terms of none are left out. is_cut: as above. */

@@ -191,6 +191,13 @@ lahar_status lahar_shard_uuid(struct lahar_shard *shard, uint32_t field, const l
     return lahar_uuid_table_find(&shard->lists, &entry->uuids, uuid, set, error);
 }
 
+lahar_status lahar_shard_uuids(struct lahar_shard *shard, uint32_t field, const lahar_uuid *low,
+                               const lahar_uuid *high, struct lahar_docset *set, lahar_error *error)
+{
+    const struct lahar_directory_field *entry = field_at(shard, field, LAHAR_CLASS_UUID);
+    return lahar_uuid_table_range(&shard->lists, &entry->uuids, low, high, set, error);
+}
+
 lahar_status lahar_shard_number(struct lahar_shard *shard, uint32_t field, uint64_t low,
                                 uint64_t high, struct lahar_docset *set, lahar_error *error)
 {
@@ -216,9 +223,26 @@ lahar_status lahar_shard_present(struct lahar_shard *shard, uint32_t field,
     return lahar_list_read(&shard->lists, shard->directory.fields[field].presence, set, error);
 }
 
+static bool may_hold(const struct lahar_dictionary_entry *entry, lahar_bytes needle)
+{
+    return needle.size == 0 ||
+           (entry->flags & (LAHAR_TERM_FOLDED_CUT | LAHAR_TERM_EXACT_CUT)) != 0 ||
+           memmem(entry->folded, entry->folded_size, needle.data, needle.size) != NULL ||
+           memchr(entry->folded, LAHAR_SHARD_ESCAPE_TERM[0], entry->folded_size) != NULL;
+}
+
 lahar_status lahar_shard_terms(struct lahar_shard *shard, uint32_t field, lahar_term_filter accept,
                                void *context, struct lahar_docset *set, bool *exact_out,
                                lahar_error *error)
+{
+    return lahar_shard_terms_holding(shard, field, (lahar_bytes){NULL, 0}, accept, context, set,
+                                     exact_out, error);
+}
+
+lahar_status lahar_shard_terms_holding(struct lahar_shard *shard, uint32_t field,
+                                       lahar_bytes needle, lahar_term_filter accept, void *context,
+                                       struct lahar_docset *set, bool *exact_out,
+                                       lahar_error *error)
 {
     LAHAR_ASSERT(field < shard->directory.field_count);
     const struct lahar_directory_field *entry = &shard->directory.fields[field];
@@ -231,6 +255,9 @@ lahar_status lahar_shard_terms(struct lahar_shard *shard, uint32_t field, lahar_
         status = lahar_dictionary_next(&cursor, error);
         if (status != LAHAR_OK) {
             break;
+        }
+        if (!may_hold(&cursor.entry, needle)) {
+            continue;
         }
         const bool is_cut = (cursor.entry.flags & LAHAR_TERM_EXACT_CUT) != 0;
         if (accept(context, cursor.entry.exact, cursor.entry.exact_size, is_cut)) {

@@ -216,3 +216,44 @@ lahar_status lahar_uuid_table_at(struct lahar_shard_pages *pages,
                                      uuid_out->bytes, LAHAR_SHARD_UUID_SIZE, error));
     return reference_at(pages, table, index, reference_out, error);
 }
+
+/* The first uuid that is not below the one given. */
+static lahar_status lower_bound(struct lahar_shard_pages *pages,
+                                const struct lahar_uuid_table *table, const lahar_uuid *uuid,
+                                uint64_t *index_out, lahar_error *error)
+{
+    uint64_t low = 0;
+    uint64_t high = table->count;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        lahar_uuid key;
+        LAHAR_TRY(lahar_shard_pages_copy(pages, table->keys + middle * LAHAR_SHARD_UUID_SIZE,
+                                         key.bytes, LAHAR_SHARD_UUID_SIZE, error));
+        if (memcmp(key.bytes, uuid->bytes, sizeof key.bytes) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    *index_out = low;
+    return LAHAR_OK;
+}
+
+lahar_status lahar_uuid_table_range(const struct lahar_list_reader *reader,
+                                    const struct lahar_uuid_table *table, const lahar_uuid *low,
+                                    const lahar_uuid *high, struct lahar_docset *set,
+                                    lahar_error *error)
+{
+    uint64_t index = 0;
+    LAHAR_TRY(lower_bound(reader->pages, table, low, &index, error));
+    for (; index < table->count; index++) {
+        lahar_uuid key;
+        uint64_t reference = 0;
+        LAHAR_TRY(lahar_uuid_table_at(reader->pages, table, index, &key, &reference, error));
+        if (memcmp(key.bytes, high->bytes, sizeof key.bytes) > 0) {
+            break;
+        }
+        LAHAR_TRY(lahar_list_read(reader, reference, set, error));
+    }
+    return LAHAR_OK;
+}

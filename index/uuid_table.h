@@ -37,4 +37,10 @@ lahar_status lahar_uuid_table_at(struct lahar_shard_pages *pages,
                                  const struct lahar_uuid_table *table, uint64_t index,
                                  lahar_uuid *uuid_out, uint64_t *reference_out, lahar_error *error);
 
+/* Adds the documents of the uuids from low to high, both included, in the order of their bytes. */
+lahar_status lahar_uuid_table_range(const struct lahar_list_reader *reader,
+                                    const struct lahar_uuid_table *table, const lahar_uuid *low,
+                                    const lahar_uuid *high, struct lahar_docset *set,
+                                    lahar_error *error);
+
 #endif

@@ -76,7 +76,8 @@ static const char *describe_declared(const struct lahar_test *test,
                                                           : "index (values compared one by one)";
     case LAHAR_UUID:
     case LAHAR_LIST_UUID:
-        return is_point                         ? "index (uuid)"
+        return is_point           ? "index (uuid)"
+               : node->is_pattern ? "index (uuid) if the pattern is a beginning, else verify"
                : node->op == LAHAR_TEST_PRESENT ? "index (presence)"
                                                 : "index (presence), then verify";
     case LAHAR_BYTES:

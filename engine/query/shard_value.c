@@ -95,6 +95,36 @@ static bool accept_term(void *context, const uint8_t *term, size_t size, bool is
     return false;
 }
 
+static bool is_whole_utf8(lahar_bytes bytes);
+
+/* Bytes that the folded form of a value must hold to satisfy the test as a whole, or as text; none
+ * when that is not known. */
+static lahar_bytes needle_of(const struct lahar_test *test, enum place place)
+{
+    const struct lahar_query_node *node = test->node;
+    const lahar_bytes none = {NULL, 0};
+    const lahar_bytes folded = is_whole_utf8(node->value) ? test->folded : none;
+    if (place != PLACE_WHOLE_VALUE && place != PLACE_VALUE_TEXT) {
+        return none;
+    }
+    switch (node->op) {
+    case LAHAR_TEST_CONTAINS:
+    case LAHAR_TEST_CONTAINS_EXACT:
+        return folded;
+    case LAHAR_TEST_REGEX:
+        return test->required == NULL || !is_whole_utf8(test->required->node->value)
+                   ? none
+                   : test->required->folded;
+    case LAHAR_TEST_MATCH:
+        if (node->is_pattern || place != PLACE_VALUE_TEXT) {
+            return none;
+        }
+        return test->token_count == 1 ? test->tokens[0].term : folded;
+    default:
+        return none;
+    }
+}
+
 static lahar_status look_up_terms(const struct lahar_shard_query *query, uint32_t field,
                                   const struct lahar_test *test, enum place place,
                                   lahar_bytes piece, struct lahar_bounds *bounds_out,
@@ -103,8 +133,9 @@ static lahar_status look_up_terms(const struct lahar_shard_query *query, uint32_
     struct lahar_shard_lookup lookup;
     struct term_filter filter = {query->matcher, test, piece, place, false};
     LAHAR_TRY(lahar_shard_lookup_begin(query, &lookup, error));
-    lahar_status status = lahar_shard_terms(query->shard, field, accept_term, &filter, &lookup.set,
-                                            &lookup.is_exact, error);
+    lahar_status status =
+        lahar_shard_terms_holding(query->shard, field, needle_of(test, place), accept_term, &filter,
+                                  &lookup.set, &lookup.is_exact, error);
     if (status == LAHAR_OK) {
         status = lahar_matcher_check(query->matcher, error);
     }
@@ -295,6 +326,49 @@ lahar_status lahar_shard_text_bounds(const struct lahar_shard_query *query, uint
 
 /* --- uuids and numbers ------------------------------------------------------------ */
 
+/* The uuids whose printed form begins with what stands before the '*' at the end of the pattern;
+ * false when the pattern is not of that kind. */
+static bool uuid_range(lahar_bytes pattern, lahar_uuid *low_out, lahar_uuid *high_out)
+{
+    const uint8_t *p = pattern.data;
+    unsigned digits = 0;
+    if (pattern.size < 2 || pattern.size > LAHAR_UUID_TEXT_SIZE || p[pattern.size - 1] != '*') {
+        return false;
+    }
+    *low_out = (lahar_uuid){{0}};
+    for (size_t i = 0; i + 1 < pattern.size; i++) {
+        if (i == 8 || i == 13 || i == 18 || i == 23) {
+            if (p[i] != '-') {
+                return false;
+            }
+            continue;
+        }
+        const bool is_letter = p[i] >= 'a' && p[i] <= 'f';
+        if (!is_letter && (p[i] < '0' || p[i] > '9')) {
+            return false;
+        }
+        const uint8_t digit = (uint8_t)(is_letter ? p[i] - 'a' + 10 : p[i] - '0');
+        low_out->bytes[digits / 2] |= (uint8_t)(digits % 2 == 0 ? digit << 4 : digit);
+        digits++;
+    }
+    *high_out = *low_out;
+    for (; digits < 32; digits++) {
+        high_out->bytes[digits / 2] |= (uint8_t)(digits % 2 == 0 ? 0xf0 : 0x0f);
+    }
+    return true;
+}
+
+static lahar_status uuid_prefix_bounds(const struct lahar_shard_query *query, uint32_t field,
+                                       const lahar_uuid *low, const lahar_uuid *high,
+                                       struct lahar_bounds *bounds_out, lahar_error *error)
+{
+    struct lahar_shard_lookup lookup;
+    LAHAR_TRY(lahar_shard_lookup_begin(query, &lookup, error));
+    const lahar_status status =
+        lahar_shard_uuids(query->shard, field, low, high, &lookup.set, error);
+    return lahar_shard_lookup_end(&lookup, status, bounds_out);
+}
+
 lahar_status lahar_shard_uuid_bounds(const struct lahar_shard_query *query, uint32_t field,
                                      const struct lahar_test *test, enum lahar_test_op op,
                                      struct lahar_bounds *bounds_out, lahar_error *error)
@@ -303,7 +377,11 @@ lahar_status lahar_shard_uuid_bounds(const struct lahar_shard_query *query, uint
         return look_up_present(query, field, op == LAHAR_TEST_PRESENT, bounds_out, error);
     }
     if (test->node->is_pattern) {
-        return look_up_present(query, field, false, bounds_out, error);
+        lahar_uuid low;
+        lahar_uuid high;
+        return uuid_range(test->folded, &low, &high)
+                   ? uuid_prefix_bounds(query, field, &low, &high, bounds_out, error)
+                   : look_up_present(query, field, false, bounds_out, error);
     }
     if (!test->is_uuid) {
         return LAHAR_OK;
