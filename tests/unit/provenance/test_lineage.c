@@ -334,7 +334,6 @@ static uint64_t put_wide(struct prov_store *prov, size_t count)
     event.children = names;
     event.child_count = count;
     const uint64_t id = put_event(prov, &event);
-    free((void *)(uintptr_t)event.parents);
     free(names);
     free(texts);
     return id;
