@@ -82,6 +82,9 @@ def fresh(checks):
                 if names[field] == b"message" and event.stream == events[0].stream]
     lines = [line.rstrip(b"\r") for line in make_golden.LINES.split(b"\n")[:-1]]
     checks.check("lines as given", messages[:6] == lines and messages[-6:] == lines, messages[:6])
+    make_golden.run(checks.lahar, "retain", store, "--max-bytes", "1")
+    make_golden.run(checks.lahar, "rollover", store)
+    checks.compare("after retention", store, checks.scan(store))
     killed = os.path.join(checks.scratch, "killed")
     make_golden.make_killed(checks.lahar, killed)
     time.sleep(0.1)

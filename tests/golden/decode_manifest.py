@@ -44,7 +44,7 @@ class Manifest:
         self.fields, self.streams, self.files = [], [], []
         self.sessions = []  # [session, first, end or None]
         self.ceiling, self.rolled, self.file_number = 1, 1, 1
-        self.offsets = {}
+        self.offsets, self.limits, self.low_ids, self.age = {}, {}, {}, 0
         self.limits, self.dropped = {}, {}  # by stream
         self.clock = None
         self.tail_is_torn = False
@@ -172,6 +172,29 @@ class Manifest:
         clock = r.uint(8), r.sint(8), r.uint(8), r.uint(8)
         need(self.clock is None or clock[0] >= self.clock[0], "CLOCK")
         self.clock = clock
+
+
+    def limit(self, r):
+        stream = r.uint(4)
+        need(stream < len(self.streams) or stream == 0xFFFFFFFF, "LIMITS: stream")
+        self.limits[stream] = r.uint(8), r.uint(8)
+
+    def remove(self, r):
+        number = r.uint(8)
+        need(number in [file.number for file in self.files], "REMOVE: no such file")
+        self.files = [file for file in self.files if file.number != number]
+
+    def drop(self, r):
+        stream, low = r.uint(4), r.uint(8)
+        need(stream < len(self.streams) and low >= self.low_ids.get(stream, 0), "DROPPED")
+        self.low_ids[stream] = low
+        r.take(24)
+
+    def clock(self, r):
+        age = r.uint(8)
+        need(age >= self.age, "CLOCK")
+        self.age = age
+        r.take(24)
 
 
 def read_manifest(store):
