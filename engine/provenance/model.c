@@ -244,6 +244,7 @@ static lahar_status get_flowfile(const struct lahar_prov_fields *fields, const l
     event_out->uuid = get_bytes(fields, event, LAHAR_PROV_FIELD_ENTITY_ID);
     if (event_out->uuid.data == NULL && uuid != NULL) {
         LAHAR_TRY(format_names(&uuid->as.uuid, 1, arena, &name, error));
+        LAHAR_ASSERT(name != NULL);
         event_out->uuid = *name;
     }
     LAHAR_TRY(get_names(fields, event, LAHAR_PROV_FIELD_PARENTS, arena, &event_out->parents,

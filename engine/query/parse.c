@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/query/word_end.h"
 #include "io/base/error.h"
 
 struct parser {
@@ -47,11 +48,6 @@ static lahar_status no_memory(struct parser *parser)
 
 /* --- characters ------------------------------------------------------------- */
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f';
-}
-
 static bool starts_with(const struct parser *parser, size_t at, const char *word)
 {
     const size_t size = strlen(word);
@@ -61,17 +57,12 @@ static bool starts_with(const struct parser *parser, size_t at, const char *word
 /* Whether an unquoted word or value ends at this byte. */
 static bool is_end(const struct parser *parser, size_t at)
 {
-    if (at >= parser->size) {
-        return true;
-    }
-    const char c = parser->text[at];
-    return is_space(c) || c == '(' || c == ')' || c == '"' || starts_with(parser, at, "&&") ||
-           starts_with(parser, at, "||");
+    return lahar_query_ends_word(parser->text, parser->size, at);
 }
 
 static void skip_space(struct parser *parser)
 {
-    while (parser->at < parser->size && is_space(parser->text[parser->at])) {
+    while (parser->at < parser->size && lahar_query_is_space(parser->text[parser->at])) {
         parser->at++;
     }
 }
@@ -320,7 +311,7 @@ static lahar_status parse_end(struct parser *parser, struct lahar_query_end *end
     const size_t start = parser->at;
     while (parser->at < parser->size && !starts_with(parser, parser->at, "..")) {
         const char c = parser->text[parser->at];
-        if (is_space(c) || c == ']' || c == ')' || c == '(' || c == '"') {
+        if (lahar_query_is_space(c) || c == ']' || c == ')' || c == '(' || c == '"') {
             break;
         }
         parser->at++;
@@ -369,48 +360,6 @@ static lahar_status parse_range(struct parser *parser, size_t offset, const laha
     return LAHAR_OK;
 }
 
-/* Whether a regular expression that begins at at may end with its slash at end: only 'i' and the
- * end of a word may follow. */
-static bool closes_regex(const struct parser *parser, size_t at, size_t end, bool in_list)
-{
-    size_t behind = end + 1;
-    behind += behind < parser->size && parser->text[behind] == 'i';
-    return end > at + 1 && (is_end(parser, behind) || (in_list && parser->text[behind] == ','));
-}
-
-/* The closing slash of the regular expression here, 0 when the value is none. A word that begins
- * and ends with a slash is one; so is all up to the next slash, spaces included, if that ends
- * a word. Paths as /var/log are neither. */
-static size_t find_regex_end(const struct parser *parser, bool in_list)
-{
-    const size_t at = parser->at;
-    size_t last = 0;
-    bool is_first_word = true;
-    if (at >= parser->size || parser->text[at] != '/') {
-        return 0;
-    }
-    for (size_t i = at + 1; i < parser->size; i++) {
-        const char c = parser->text[i];
-        if (c == '\\') {
-            i++;
-        } else if (is_space(c)) {
-            if (last != 0) {
-                break;
-            }
-            is_first_word = false;
-        } else if (c == '/') {
-            const bool closes = closes_regex(parser, at, i, in_list);
-            if (closes) {
-                last = i;
-            }
-            if (!is_first_word) {
-                break;
-            }
-        }
-    }
-    return last;
-}
-
 /* "/" expression "/" ["i"], of which the closing slash is known. "\/" stands for a slash. */
 static lahar_status parse_regex(struct parser *parser, size_t offset, const lahar_bytes *name,
                                 size_t end, struct lahar_query_node **node_out)
@@ -447,7 +396,9 @@ static lahar_status parse_single(struct parser *parser, size_t offset, const lah
                                  struct lahar_query_node **node_out)
 {
     const size_t regex_end =
-        op == LAHAR_TEST_MATCH && name != NULL ? find_regex_end(parser, in_list) : 0;
+        op == LAHAR_TEST_MATCH && name != NULL
+            ? lahar_query_regex_end(parser->text, parser->size, parser->at, in_list)
+            : 0;
     if (regex_end != 0) {
         return parse_regex(parser, offset, name, regex_end, node_out);
     }
@@ -504,7 +455,8 @@ static lahar_status parse_contains(struct parser *parser, size_t offset, const l
     const bool is_exact = take(parser, "~=");
     if (!is_exact) {
         (void)take(parser, "~");
-        const size_t regex_end = find_regex_end(parser, false);
+        const size_t regex_end =
+            lahar_query_regex_end(parser->text, parser->size, parser->at, false);
         if (regex_end != 0) {
             return parse_regex(parser, offset, name, regex_end, node_out);
         }
@@ -673,7 +625,8 @@ static bool take_not(struct parser *parser)
         return true;
     }
     if (starts_with(parser, parser->at, "-") && parser->at + 1 < parser->size &&
-        !is_space(parser->text[parser->at + 1]) && parser->text[parser->at + 1] != ')') {
+        !lahar_query_is_space(parser->text[parser->at + 1]) &&
+        parser->text[parser->at + 1] != ')') {
         parser->at++;
         return true;
     }
