@@ -28,6 +28,7 @@ static const struct verb VERBS[] = {
     {"replay", verb_replay, "give the content before an event once more"},
     {"stat", verb_stat, "show what a store holds and does"},
     {"verify", verb_verify, "check every file of a store"},
+    {"repair", verb_repair, "rebuild a lost or damaged manifest"},
     {"retain", verb_retain, "set how much is kept, by bytes and age"},
     {"rollover", verb_rollover, "turn the journals into event files now"},
 };

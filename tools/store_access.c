@@ -22,6 +22,7 @@ enum exit_status store_access_open(const char *directory, enum store_access acce
     lahar_options_init(&options);
     options.read_only = access == STORE_READ;
     options.must_exist = access != STORE_WRITE_OR_CREATE;
+    options.repair = access == STORE_REPAIR;
     options.log = print_log;
     const lahar_status status =
         lahar_store_open(directory, &options, LOCK_WAIT_NS, store_out, &error);

@@ -10,6 +10,7 @@
 enum store_access {
     STORE_READ,           /* never writes; the store must exist */
     STORE_WRITE,          /* the store must exist */
+    STORE_REPAIR,         /* the same, and makes do with what is left of a damaged one */
     STORE_WRITE_OR_CREATE /* an absent or empty directory becomes a store */
 };
 

@@ -13,6 +13,7 @@ enum exit_status verb_ingest(int argument_count, char **arguments);
 enum exit_status verb_lineage(int argument_count, char **arguments);
 enum exit_status verb_query(int argument_count, char **arguments);
 enum exit_status verb_replay(int argument_count, char **arguments);
+enum exit_status verb_repair(int argument_count, char **arguments);
 enum exit_status verb_retain(int argument_count, char **arguments);
 enum exit_status verb_rollover(int argument_count, char **arguments);
 enum exit_status verb_scan(int argument_count, char **arguments);

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 
 #include "engine/rollover/rollover_files.h"
+#include "engine/store/manifest_copy.h"
 #include "io/base/error.h"
 
 enum {
@@ -285,12 +286,33 @@ static void report(const lahar_store *store, const struct drop *drop)
                     reasons[drop->reason]);
 }
 
+/* With the manifest lock held. Where the newest files are dropped, no file tells any more how far
+ * rollover had come, so the copy of the names has to. */
+static void copy_names(lahar_store *store, const struct plan *plan)
+{
+    const struct lahar_manifest_state *state = &store->manifest->state;
+    uint64_t end_id = 0;
+    for (size_t i = 0; i < state->file_count; i++) {
+        const uint64_t group_end_id = state->files[i].info.group_end_id;
+        end_id = group_end_id > end_id ? group_end_id : end_id;
+    }
+    for (size_t i = 0; i < plan->count; i++) {
+        if (plan->drops[i].file.info.group_end_id > end_id) {
+            (void)lahar_manifest_copy_write(store->manifest, store->events_directory, NULL);
+            return;
+        }
+    }
+}
+
 static lahar_status drop_files(lahar_store *store, struct plan *plan, lahar_error *error)
 {
     struct lahar_segment_set *set = NULL;
     (void)pthread_mutex_lock(&store->layout_lock);
     (void)pthread_mutex_lock(&store->manifest_lock);
     const lahar_status status = commit(store, plan, &set, error);
+    if (status == LAHAR_OK) {
+        copy_names(store, plan);
+    }
     (void)pthread_mutex_unlock(&store->manifest_lock);
     if (set != NULL) {
         lahar_store_publish_set(store, set);
@@ -382,6 +404,9 @@ lahar_status lahar_retention_set(lahar_store *store, uint32_t stream,
         lahar_retention_put_clock(store, &records);
         status = lahar_store_commit_locked(store, &records, error);
         lahar_retention_note_limits(store);
+        if (status == LAHAR_OK) {
+            (void)lahar_manifest_copy_write(store->manifest, store->events_directory, NULL);
+        }
     }
     (void)pthread_mutex_unlock(&store->manifest_lock);
     lahar_buffer_deinit(&records);

@@ -145,6 +145,15 @@ struct lahar_manifest {
 /* Creates manifest-1 with records, durable, in a store that has none. */
 lahar_status lahar_manifest_create(struct lahar_io *io, const char *directory, uint64_t store_id,
                                    const lahar_allocator *allocator, lahar_error *error);
+/* The same under any number and with any state. */
+lahar_status lahar_manifest_create_from(struct lahar_io *io, const char *directory,
+                                        uint64_t store_id, uint64_t number,
+                                        const struct lahar_manifest_state *state,
+                                        const lahar_allocator *allocator, lahar_error *error);
+/* A complete manifest file with the state as its snapshot, in memory. */
+lahar_status lahar_manifest_build_image(struct lahar_buffer *image, uint64_t store_id,
+                                        uint64_t number, const struct lahar_manifest_state *state,
+                                        lahar_error *error);
 /* Opens the manifest of the highest number. A torn tail is cut (not when read_only).
  * LAHAR_NOT_FOUND when there is none, LAHAR_CORRUPT, LAHAR_UNSUPPORTED. */
 lahar_status lahar_manifest_open(struct lahar_io *io, const char *directory, uint64_t store_id,
@@ -156,6 +165,10 @@ void lahar_manifest_close(struct lahar_manifest *manifest); /* NULL is allowed *
  * changed. LAHAR_POISONED: this or an earlier change failed for good. */
 lahar_status lahar_manifest_commit(struct lahar_manifest *manifest,
                                    const struct lahar_buffer *records, lahar_error *error);
+/* Reads a whole file of at most 1 GiB into memory of its own. */
+lahar_status lahar_manifest_read_file(struct lahar_io *io, const char *directory, const char *name,
+                                      const lahar_allocator *allocator, uint8_t **data_out,
+                                      size_t *size_out, lahar_error *error);
 /* Reads the file again and checks every byte of it; *offset_out: of the damage. */
 lahar_status lahar_manifest_verify(struct lahar_manifest *manifest, uint64_t *offset_out,
                                    lahar_error *error);

@@ -180,6 +180,22 @@ static lahar_status read_file(struct lahar_io *io, struct lahar_io_file *file,
     return LAHAR_OK;
 }
 
+lahar_status lahar_manifest_read_file(struct lahar_io *io, const char *directory, const char *name,
+                                      const lahar_allocator *allocator, uint8_t **data_out,
+                                      size_t *size_out, lahar_error *error)
+{
+    char path[LAHAR_MANIFEST_PATH_SIZE];
+    struct lahar_io_file *file = NULL;
+    const int length = snprintf(path, sizeof path, "%s/%s", directory, name);
+    if (length < 0 || (size_t)length >= sizeof path) {
+        return lahar_fail(error, LAHAR_INVALID, "the path of %s is too long", name);
+    }
+    LAHAR_TRY(io->ops->open(io, path, LAHAR_IO_READ, &file, error));
+    const lahar_status status = read_file(io, file, allocator, data_out, size_out, error);
+    io->ops->close(io, file);
+    return status;
+}
+
 static lahar_status note_highest(void *context, const char *name, bool is_directory)
 {
     uint64_t *highest = context;

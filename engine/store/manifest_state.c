@@ -189,13 +189,18 @@ static lahar_status apply_file(struct lahar_manifest_state *state, struct lahar_
     file.shard_checksum = lahar_read_u32(payload);
     file.toc_checksum = lahar_read_u32(payload);
     file.age_stamp_ns = lahar_reader_left(payload) >= 8 ? lahar_read_u64(payload) : 0;
-    const struct lahar_manifest_file *last =
-        state->file_count == 0 ? NULL : &state->files[state->file_count - 1];
+    size_t at = state->file_count;
+    while (at > 0 && state->files[at - 1].info.group_first_id > info->group_first_id) {
+        at--;
+    }
+    const struct lahar_manifest_file *last = at == 0 ? NULL : &state->files[at - 1];
+    const struct lahar_manifest_file *next = at == state->file_count ? NULL : &state->files[at];
     if (payload->failed || info->first_id > info->last_id ||
         info->first_id < info->group_first_id || info->last_id >= info->group_end_id ||
         info->stream >= state->stream_count ||
         (last != NULL && last->info.group_first_id != info->group_first_id &&
-         last->info.group_end_id > info->group_first_id)) {
+         last->info.group_end_id > info->group_first_id) ||
+        (next != NULL && next->info.group_first_id < info->group_end_id)) {
         return lahar_fail(error, LAHAR_CORRUPT, "event file %llu has impossible ids",
                           (unsigned long long)info->number);
     }
@@ -203,7 +208,10 @@ static lahar_status apply_file(struct lahar_manifest_state *state, struct lahar_
     LAHAR_TRY(grow(state->allocator, &files, state->file_count, &state->file_capacity,
                    sizeof *state->files, error));
     state->files = files;
-    state->files[state->file_count++] = file;
+    memmove(&state->files[at + 1], &state->files[at],
+            (state->file_count - at) * sizeof *state->files);
+    state->files[at] = file;
+    state->file_count++;
     if (info->number >= state->next_file_number) {
         state->next_file_number = info->number + 1;
     }

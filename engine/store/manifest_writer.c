@@ -48,9 +48,9 @@ static lahar_status check_change_size(size_t size, lahar_error *error)
     return LAHAR_OK;
 }
 
-/* A complete manifest file with the state as its snapshot, in memory. */
-static lahar_status build_snapshot(struct lahar_buffer *image, uint64_t store_id, uint64_t number,
-                                   const struct lahar_manifest_state *state, lahar_error *error)
+lahar_status lahar_manifest_build_image(struct lahar_buffer *image, uint64_t store_id,
+                                        uint64_t number, const struct lahar_manifest_state *state,
+                                        lahar_error *error)
 {
     const size_t ahead = LAHAR_MANIFEST_HEADER_SIZE + LAHAR_MANIFEST_CHANGE_HEADER_SIZE;
     if (!lahar_buffer_reserve(image, ahead)) {
@@ -106,25 +106,36 @@ static lahar_status write_whole(struct lahar_manifest *manifest, uint64_t number
     return LAHAR_OK;
 }
 
-lahar_status lahar_manifest_create(struct lahar_io *io, const char *directory, uint64_t store_id,
-                                   const lahar_allocator *allocator, lahar_error *error)
+lahar_status lahar_manifest_create_from(struct lahar_io *io, const char *directory,
+                                        uint64_t store_id, uint64_t number,
+                                        const struct lahar_manifest_state *state,
+                                        const lahar_allocator *allocator, lahar_error *error)
 {
     struct lahar_manifest manifest = {
         .io = io, .allocator = allocator, .directory = directory, .store_id = store_id};
     struct lahar_buffer image;
     lahar_buffer_init(&image, allocator);
-    lahar_manifest_state_init(&manifest.state, allocator);
     struct lahar_io_file *file = NULL;
-    lahar_status status = build_snapshot(&image, store_id, 1, &manifest.state, error);
+    lahar_status status = lahar_manifest_build_image(&image, store_id, number, state, error);
     if (status == LAHAR_OK) {
-        status = write_whole(&manifest, 1, &image, &file, error);
+        status = write_whole(&manifest, number, &image, &file, error);
     }
     if (status == LAHAR_OK) {
         status = io->ops->sync_directory(io, directory, error);
     }
     io->ops->close(io, file);
-    lahar_manifest_state_deinit(&manifest.state);
     lahar_buffer_deinit(&image);
+    return status;
+}
+
+lahar_status lahar_manifest_create(struct lahar_io *io, const char *directory, uint64_t store_id,
+                                   const lahar_allocator *allocator, lahar_error *error)
+{
+    struct lahar_manifest_state state;
+    lahar_manifest_state_init(&state, allocator);
+    const lahar_status status =
+        lahar_manifest_create_from(io, directory, store_id, 1, &state, allocator, error);
+    lahar_manifest_state_deinit(&state);
     return status;
 }
 
@@ -158,8 +169,8 @@ static lahar_status replace_file(struct lahar_manifest *manifest, lahar_error *e
     struct lahar_buffer image;
     lahar_buffer_init(&image, manifest->allocator);
     struct lahar_io_file *file = NULL;
-    lahar_status status =
-        build_snapshot(&image, manifest->store_id, manifest->number + 1, &manifest->state, error);
+    lahar_status status = lahar_manifest_build_image(&image, manifest->store_id,
+                                                     manifest->number + 1, &manifest->state, error);
     if (status == LAHAR_OK) {
         status = write_whole(manifest, manifest->number + 1, &image, &file, error);
     }

@@ -15,6 +15,8 @@
 
 #include "engine/rollover/retention.h"
 #include "engine/rollover/rollover.h"
+#include "engine/store/manifest_copy.h"
+#include "engine/store/manifest_rebuild.h"
 #include "engine/store/store_directory.h"
 #include "engine/store/store_options.h"
 #include "engine/store/store_state.h"
@@ -262,6 +264,12 @@ static void report_damage(const lahar_store *store)
     }
 }
 
+static bool needs_repair(const lahar_store *store, lahar_status status)
+{
+    return store->options.repair && !store->options.read_only &&
+           (status == LAHAR_NOT_FOUND || status == LAHAR_CORRUPT);
+}
+
 static lahar_status read_contents(lahar_store *store, lahar_error *error)
 {
     const bool read_only = store->options.read_only;
@@ -269,9 +277,21 @@ static lahar_status read_contents(lahar_store *store, lahar_error *error)
                                       ? MANIFEST_GROWTH_DEFAULT
                                       : store->config.manifest_growth_bytes;
     LAHAR_TRY(lahar_identity_read(store->io, store->directory, &store->identity, error));
-    const lahar_status status =
-        lahar_manifest_open(store->io, store->directory, store->identity.store_id, read_only,
-                            growth_bytes, &store->allocator, &store->manifest, error);
+    lahar_status status = LAHAR_OK;
+    for (unsigned tries = 1;; tries++) {
+        lahar_error cause = {0};
+        status =
+            lahar_manifest_open(store->io, store->directory, store->identity.store_id, read_only,
+                                growth_bytes, &store->allocator, &store->manifest, &cause);
+        if (status == LAHAR_OK || tries == 2 || !needs_repair(store, status)) {
+            if (status != LAHAR_OK && error != NULL && error->status == LAHAR_OK) {
+                *error = cause;
+            }
+            break;
+        }
+        lahar_store_log(store, LAHAR_LOG_WARNING, "repairing: %s", cause.message);
+        LAHAR_TRY(lahar_manifest_rebuild(store, error));
+    }
     if (status != LAHAR_OK) {
         return status == LAHAR_NOT_FOUND && !read_only ? LAHAR_CORRUPT : status;
     }
@@ -426,7 +446,22 @@ static lahar_status start_journals(lahar_store *store, uint64_t first_id, lahar_
 static lahar_status open_writer(lahar_store *store, uint64_t deadline_ns, lahar_error *error)
 {
     LAHAR_TRY(lahar_store_enter_directory(store, deadline_ns, error));
-    LAHAR_TRY(read_contents(store, error));
+    lahar_error cause = {0};
+    lahar_status status = read_contents(store, &cause);
+    if (needs_repair(store, status) && store->manifest != NULL) {
+        /* The manifest can be read, the journals contradict it. */
+        lahar_store_log(store, LAHAR_LOG_WARNING, "repairing: %s", cause.message);
+        release_contents(store);
+        LAHAR_TRY(lahar_manifest_rebuild(store, error));
+        cause = (lahar_error){0};
+        status = read_contents(store, &cause);
+    }
+    if (status != LAHAR_OK) {
+        if (error != NULL && error->status == LAHAR_OK) {
+            *error = cause;
+        }
+        return status;
+    }
     report_damage(store);
     if (store->recovery.dropped_batches != 0) {
         lahar_store_log(store, LAHAR_LOG_WARNING,
@@ -435,6 +470,11 @@ static lahar_status open_writer(lahar_store *store, uint64_t deadline_ns, lahar_
                         (unsigned long long)store->recovery.dropped_batches);
     }
     LAHAR_TRY(lahar_store_remove_unnamed(store, &store->recovery, error));
+    lahar_error copying = {0};
+    if (lahar_manifest_copy_refresh(store->manifest, store->events_directory, &copying) !=
+        LAHAR_OK) {
+        lahar_store_log(store, LAHAR_LOG_WARNING, "copy of the names: %s", copying.message);
+    }
     store->recovered_events = store->recovery.event_count;
     uint64_t first_id = 0;
     LAHAR_TRY(begin_session(store, &first_id, error));

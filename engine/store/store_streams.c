@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/event/row.h"
+#include "engine/store/manifest_copy.h"
 #include "engine/store/store_state.h"
 #include "io/base/error.h"
 
@@ -71,7 +72,14 @@ lahar_status lahar_stream_create(lahar_store *store, const lahar_stream_spec *sp
     }
     (void)pthread_mutex_lock(&store->manifest_lock);
     const lahar_status status = create_locked(store, spec, &stream, error);
+    lahar_error copying = {0};
+    if (status == LAHAR_OK) {
+        (void)lahar_manifest_copy_write(store->manifest, store->events_directory, &copying);
+    }
     (void)pthread_mutex_unlock(&store->manifest_lock);
+    if (copying.status != LAHAR_OK) {
+        lahar_store_log(store, LAHAR_LOG_WARNING, "copy of the names: %s", copying.message);
+    }
     if (stream_out != NULL) {
         *stream_out = stream;
     }

@@ -75,6 +75,8 @@ typedef struct lahar_options {
     lahar_log_callback log;      /* NULL: silent */
     void *log_context;
     const lahar_allocator *allocator; /* NULL: malloc; copied at opening */
+    bool repair; /* where the manifest or a journal is lost or damaged, makes do with what is there
+                    (docs/recovery.md) and reports it through log, instead of LAHAR_CORRUPT */
 } lahar_options;
 
 LAHAR_API void lahar_options_init(lahar_options *options);

@@ -303,7 +303,7 @@ Test(retention, hands_out_no_id_again_when_it_emptied_the_store)
     enforce(&fixture);
     forget(&fixture, stream, 50);
     check(&fixture);
-    cr_assert_eq(count_files(&fixture, ""), 0);
+    cr_assert_eq(count_files(&fixture, "."), 0);
     store_fixture_close(&fixture);
     store_fixture_open(&fixture);
     check(&fixture);

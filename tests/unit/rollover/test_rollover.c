@@ -134,7 +134,7 @@ static lahar_status count_file(void *context, const char *name, bool is_director
 {
     struct count *count = context;
     (void)is_directory;
-    count->files++;
+    count->files += strncmp(name, "names-", 6) != 0; /* a copy of the names is always there */
     count->temporary += strstr(name, ".tmp") != NULL;
     return LAHAR_OK;
 }
