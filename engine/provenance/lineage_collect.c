@@ -20,7 +20,8 @@ struct collector {
     struct lahar_lineage_source source;
     struct event_table table;
     struct lahar_id_list ids;
-    uint32_t first; /* FlowFile of this generation */
+    struct lahar_batch_walk walk; /* over events in memory; keeps the rows of its last batch */
+    uint32_t first;               /* FlowFile of this generation */
 };
 
 static lahar_status no_memory(lahar_error *error)
@@ -217,6 +218,28 @@ static lahar_status keep_event(struct collector *collector, const lahar_event *r
     return LAHAR_OK;
 }
 
+/* Keeps an event that is in memory. LAHAR_NOT_FOUND: it is not. */
+static lahar_status keep_resident(struct collector *collector, uint64_t id,
+                                  struct lahar_arena *scratch, lahar_error *error)
+{
+    const struct lahar_snapshot *snapshot = collector->source.snapshot;
+    const size_t number = lahar_snapshot_find_batch(snapshot, id);
+    lahar_event event;
+    if (number == lahar_snapshot_batch_count(snapshot)) {
+        return LAHAR_NOT_FOUND;
+    }
+    const struct lahar_resident_batch *batch = lahar_snapshot_batch(snapshot, number);
+    if (id < batch->first_id || id - batch->first_id >= batch->event_count) {
+        return LAHAR_NOT_FOUND;
+    }
+    LAHAR_TRY(lahar_batch_walk_enter(&collector->walk, number,
+                                     collector->lineage->provenance->allocator, error));
+    lahar_arena_reset(scratch);
+    LAHAR_TRY(lahar_batch_walk_read(&collector->walk, (uint32_t)(id - batch->first_id), scratch,
+                                    &event, error));
+    return keep_event(collector, &event, scratch, error);
+}
+
 /* Of the ids found those that are not there yet are read. */
 static lahar_status read_new(struct collector *collector, lahar_error *error)
 {
@@ -230,16 +253,23 @@ static lahar_status read_new(struct collector *collector, lahar_error *error)
     lahar_arena_init(&scratch, provenance->allocator, 0);
     for (size_t i = 0; i < collector->ids.count && status == LAHAR_OK; i++) {
         const uint64_t id = collector->ids.ids[i];
+        if (atomic_load_explicit(&lineage->is_cancelled, memory_order_relaxed)) {
+            status = lahar_fail(error, LAHAR_CANCELLED, "the lineage was cancelled");
+            break;
+        }
         if (collector->table.slot_count == 0 ||
             collector->table.slots[find_slot(collector, id)] == 0) {
-            status = lahar_id_list_add(&fresh, provenance->allocator, id, error);
+            status = keep_resident(collector, id, &scratch, error);
+            if (status == LAHAR_NOT_FOUND) {
+                status = lahar_id_list_add(&fresh, provenance->allocator, id, error);
+            }
         }
     }
-    if (status == LAHAR_OK) {
+    if (status == LAHAR_OK && fresh.count != 0) {
         status = lahar_lookup_create(provenance->store, collector->source.snapshot, fresh.ids,
                                      fresh.count, &lookup, error);
     }
-    while (status == LAHAR_OK) {
+    while (status == LAHAR_OK && lookup != NULL) {
         lahar_error damage = {.status = LAHAR_OK};
         lahar_arena_reset(&scratch);
         status = lahar_lookup_next(lookup, &scratch, &event, &damage);
@@ -445,6 +475,7 @@ lahar_status lahar_lineage_collect(struct lahar_lineage *lineage, lahar_error *e
         lineage->options.ancestor_depth != 0 || lineage->options.descendant_depth != 0;
     LAHAR_TRY(lahar_lineage_source_init(&collector.source, lineage->provenance, is_deep,
                                         &lineage->is_cancelled, &lineage->percent, error));
+    collector.walk.snapshot = collector.source.snapshot;
     lahar_status status = want_start(&collector, error);
     while (status == LAHAR_OK && collector.first < lineage->flowfiles.count &&
            lineage->event_count < lineage->options.event_max) {
@@ -456,6 +487,7 @@ lahar_status lahar_lineage_collect(struct lahar_lineage *lineage, lahar_error *e
     if (status == LAHAR_OK && collector.source.damage.status != LAHAR_OK) {
         status = lahar_fail(error, LAHAR_CORRUPT, "%s", collector.source.damage.message);
     }
+    lahar_batch_walk_deinit(&collector.walk, allocator);
     lahar_lineage_source_deinit(&collector.source);
     lahar_release(allocator, collector.table.slots);
     lahar_release(allocator, collector.ids.ids);
