@@ -370,6 +370,7 @@ struct lahar_text_position lahar_text_reader_position(const struct lahar_text_re
     bool skips = false;
     switch (reader->options.format) {
     case LAHAR_FORMAT_LINE:
+    case LAHAR_FORMAT_REGEXP:
         break;
     case LAHAR_FORMAT_JSON:
     case LAHAR_FORMAT_NIFI_JSON:
@@ -399,6 +400,9 @@ void lahar_text_reader_seek(struct lahar_text_reader *reader,
     switch (reader->options.format) {
     case LAHAR_FORMAT_LINE:
         reader->of.lines = (struct lahar_line_splitter){0};
+        break;
+    case LAHAR_FORMAT_REGEXP:
+        reader->of.regexp.lines = (struct lahar_line_splitter){0};
         break;
     case LAHAR_FORMAT_JSON:
     case LAHAR_FORMAT_NIFI_JSON:

@@ -146,3 +146,23 @@ Test(regexp_rows, report_a_line_that_takes_too_many_steps)
     cr_expect_str_eq(f.error_text, "matching the line takes too many steps");
     fixture_deinit(&f);
 }
+
+Test(regexp_rows, go_on_at_a_position_in_the_file)
+{
+    struct fixture f;
+    struct lahar_text_reader *reader = NULL;
+    init(&f, "^(?<n>\\d+)$");
+    cr_assert_eq(lahar_text_reader_create(&f.options, &reader, NULL), LAHAR_OK);
+    cr_assert_eq(lahar_text_reader_write(reader, "1\n2\n3", 5, NULL), LAHAR_OK);
+    const struct lahar_text_position position = lahar_text_reader_position(reader);
+    cr_expect_eq(position.offset, 4);
+    cr_expect_eq(position.line, 3);
+    lahar_text_reader_seek(reader, &position);
+    cr_assert_eq(lahar_text_reader_write(reader, "33\n", 3, NULL), LAHAR_OK);
+    cr_assert_eq(lahar_text_reader_finish(reader, NULL), LAHAR_OK);
+    lahar_text_reader_destroy(reader);
+    cr_assert_eq(f.event_count, 3);
+    const lahar_event event = fixture_event(&f, 2);
+    cr_expect(has_attribute(&event, "n", "33"));
+    fixture_deinit(&f);
+}
