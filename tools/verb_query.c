@@ -25,7 +25,7 @@ static const char USAGE[] =
     "  -n, --limit N   at most N events; default 100, 0 for no limit\n"
     "  --order ORDER   -id (default), id, -time or time\n"
     "  --count HOW     exact (default), atleast:N, none, or only: the number alone\n"
-    "  --facet FIELD[:N]  the N most frequent values of a field, default 10, 0 for all;\n"
+    "  --facet FIELD[:N]  the N most frequent values of a field, default 10, 0: all;\n"
     "                  may be given several times; no events are shown without -n\n"
     "  --histogram D   how many events each 1h, 10m, ... by event time\n"
     "  --cursor TEXT   go on behind an earlier answer; all else as it was then\n"

@@ -9,9 +9,10 @@
 
 static const char USAGE[] =
     "usage: lahar repair STORE\n\n"
-    "Rebuilds a lost or damaged manifest from event files and journals, and takes from\n"
-    "damaged journals what is whole. A store that is sound stays as it is. What was done\n"
-    "and what is lost is said on standard error; 'lahar verify' tells what is left damaged.\n";
+    "Rebuilds a lost or damaged manifest from event files and journals, and takes\n"
+    "from damaged journals what is whole. A store that is sound stays as it is. What\n"
+    "was done and what is lost is said on standard error; 'lahar verify' tells what\n"
+    "is left damaged.\n";
 
 static const struct option_spec OPTIONS[] = {
     {"help", 'h', false},

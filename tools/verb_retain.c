@@ -16,8 +16,8 @@ static const char USAGE[] =
     "files beyond it are dropped by whoever has the store open for writing. Without a\n"
     "limit to set, shows those in force.\n\n"
     "  --stream S      of this stream alone\n"
-    "  --max-bytes N   on disk, index included: a number, or with K, M, G or T behind it\n"
-    "                  times 1024, 1024^2, ...; 0 lifts the limit\n"
+    "  --max-bytes N   on disk, index included: a number, or with K, M, G or T\n"
+    "                  behind it times 1024, 1024^2, ...; 0 lifts the limit\n"
     "  --max-age AGE   since an event arrived: 30d, 12h, 1d12h; 0s lifts the limit\n"
     "  --json          show as one JSON object a line\n";
 

@@ -33,8 +33,8 @@ static const char USAGE[] =
     "peek shows the next records and takes none; with --consume they are passed over,\n"
     "all together, once they are written. reset moves the offset of one file, by path\n"
     "or name, or of all. verify reads the files again and compares.\n\n"
-    "exit status: 0 done, 1 no such source, nothing to show, or files differ, 2 usage,\n"
-    "3 I/O, 4 corrupt, 5 busy or locked\n";
+    "exit status: 0 done, 1 no such source, nothing to show, or files differ,\n"
+    "2 usage, 3 I/O, 4 corrupt, 5 busy or locked\n";
 
 enum {
     OPTION_FORMAT = OPTION_FIRST,

@@ -260,9 +260,13 @@ lahar_status lahar_store_enter_directory(lahar_store *store, uint64_t deadline_n
     /* Whoever made the directory may have died before its name, or the names in it, were
      * synced; nothing committed from now on may vanish with them. */
     LAHAR_TRY(sync_parent(store, error));
-    return contents.has_identity
-               ? store->io->ops->sync_directory(store->io, store->directory, error)
-               : create(store, error);
+    if (!contents.has_identity) {
+        return create(store, error);
+    }
+    /* Copies made by programs that pass over empty directories lack these. */
+    LAHAR_TRY(make_directory(store, store->journal_directory, error));
+    LAHAR_TRY(make_directory(store, store->events_directory, error));
+    return store->io->ops->sync_directory(store->io, store->directory, error);
 }
 
 /* --- removing what is not named -------------------------------------------------------------- */
