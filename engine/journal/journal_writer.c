@@ -325,6 +325,11 @@ static struct lahar_write *begin_write(struct lahar_journal *journal, struct lah
         is_durable = false;
     }
     write->op.kind = is_durable ? LAHAR_IO_OP_WRITE_DURABLE : LAHAR_IO_OP_WRITE;
+#ifdef LAHAR_PLANTED_BUGS
+    if (journal->journals->planted_bugs & LAHAR_JOURNAL_BUG_ACK_BEFORE_SYNC) {
+        write->op.kind = LAHAR_IO_OP_WRITE;
+    }
+#endif
     write->op.context = write;
     if (is_durable) {
         chunk->synced_ahead = write->end;
