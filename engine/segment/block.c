@@ -92,6 +92,9 @@ static uint64_t estimate_charge(const struct lahar_block *block, size_t size)
         if (column->entries_encoding != LAHAR_ENTRIES_RAW) {
             charge += (uint64_t)column->entry_count * 32;
         }
+        if (column->entries_encoding == LAHAR_ENTRIES_TEMPLATES) {
+            charge += block->header.raw_size;
+        }
     }
     return charge;
 }

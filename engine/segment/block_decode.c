@@ -9,7 +9,8 @@
 #include "io/base/error.h"
 
 enum {
-    DECIMAL_SIZE_MAX = 20
+    DECIMAL_SIZE_MAX = 20,
+    PADDED_SIZE_MAX = 18
 };
 
 #define CODE_NONE UINT32_MAX
@@ -69,8 +70,8 @@ static lahar_status inflate_group(struct lahar_block *block, struct lahar_block_
 }
 
 /* With the mutex held. */
-static lahar_status inflate(struct lahar_block *block, struct lahar_byte_range range,
-                            lahar_error *error)
+lahar_status lahar_block_inflate(struct lahar_block *block, struct lahar_byte_range range,
+                                 lahar_error *error)
 {
     if (range.size == 0) {
         return LAHAR_OK;
@@ -105,15 +106,12 @@ lahar_status lahar_block_need_bytes(struct lahar_block *block, struct lahar_byte
         return LAHAR_OK;
     }
     pthread_mutex_lock(&block->mutex);
-    const lahar_status status = inflate(block, range, error);
+    const lahar_status status = lahar_block_inflate(block, range, error);
     pthread_mutex_unlock(&block->mutex);
     return status;
 }
 
 /* --- codes ------------------------------------------------------------------------- */
-
-static lahar_status decode_column(struct lahar_block *block, uint32_t number, const uint32_t *rows,
-                                  lahar_error *error);
 
 static uint32_t code_width(enum lahar_codes_encoding encoding)
 {
@@ -164,7 +162,7 @@ static lahar_status decode_mapped_codes(struct lahar_block *block, uint32_t numb
                                         const uint32_t *rows, uint32_t *codes, lahar_error *error)
 {
     const struct lahar_block_column *column = &block->columns[number];
-    LAHAR_TRY(decode_column(block, column->source, NULL, error));
+    LAHAR_TRY(lahar_block_decode_column(block, column->source, NULL, error));
     const struct lahar_block_column *source = &block->columns[column->source];
     const uint32_t width = code_width(column->codes_encoding);
     const uint32_t stored_count =
@@ -211,7 +209,7 @@ static lahar_status decode_codes(struct lahar_block *block, uint32_t number, con
     if (codes == NULL) {
         return fail_memory(error);
     }
-    LAHAR_TRY(inflate(block, column->codes_range, error));
+    LAHAR_TRY(lahar_block_inflate(block, column->codes_range, error));
     if (column->codes_encoding >= LAHAR_CODES_MAPPED_IDENTITY) {
         LAHAR_TRY(decode_mapped_codes(block, number, rows, codes, error));
     } else {
@@ -293,6 +291,63 @@ static lahar_status decode_decimals(struct lahar_block *block, uint32_t number, 
     return LAHAR_OK;
 }
 
+/* Decimal numbers of the same size, with zeros in front. */
+static lahar_status decode_padded(struct lahar_block *block, uint32_t number, lahar_error *error)
+{
+    struct lahar_block_column *column = &block->columns[number];
+    const uint8_t *section = block->image + column->entries_range.offset;
+    const uint32_t size = column->entries_range.size == 0 ? 0 : section[0];
+    if (size == 0 || size > PADDED_SIZE_MAX) {
+        return fail_column(error, number);
+    }
+    uint64_t *numbers =
+        lahar_arena_allocate(&block->arena, (size_t)column->entry_count * sizeof(uint64_t));
+    uint8_t *text = lahar_arena_allocate(&block->arena, (size_t)column->entry_count * size);
+    if (numbers == NULL || text == NULL) {
+        return fail_memory(error);
+    }
+    if (!lahar_numbers_decode(section + 1, column->entries_range.size - 1, numbers,
+                              column->entry_count)) {
+        return fail_column(error, number);
+    }
+    for (uint32_t i = 0; i < column->entry_count; i++) {
+        uint64_t value = numbers[i];
+        for (uint32_t k = size; k-- > 0; value /= 10) {
+            text[(size_t)i * size + k] = (uint8_t)('0' + value % 10);
+        }
+        if (value != 0) {
+            return fail_column(error, number);
+        }
+    }
+    column->bytes = text;
+    column->fixed_size = size;
+    return LAHAR_OK;
+}
+
+/* Hexadecimal digits of the same number, two a byte. */
+static lahar_status decode_hex(struct lahar_block *block, uint32_t number, lahar_error *error)
+{
+    static const char digits[] = "0123456789abcdef";
+    struct lahar_block_column *column = &block->columns[number];
+    const uint8_t *section = block->image + column->entries_range.offset;
+    const uint32_t size = column->entries_range.size == 0 ? 0 : section[0];
+    const uint64_t byte_count = (uint64_t)column->entry_count * size;
+    if (size == 0 || column->entries_range.size != byte_count + 1) {
+        return fail_column(error, number);
+    }
+    uint8_t *text = lahar_arena_allocate(&block->arena, (size_t)byte_count * 2);
+    if (text == NULL) {
+        return fail_memory(error);
+    }
+    for (uint64_t i = 0; i < byte_count; i++) {
+        text[2 * i] = (uint8_t)digits[section[1 + i] >> 4];
+        text[2 * i + 1] = (uint8_t)digits[section[1 + i] & 15];
+    }
+    column->bytes = text;
+    column->fixed_size = size * 2;
+    return LAHAR_OK;
+}
+
 static lahar_status decode_raw_bytes(struct lahar_block *block, uint32_t number, lahar_error *error)
 {
     struct lahar_block_column *column = &block->columns[number];
@@ -330,7 +385,7 @@ static lahar_status decode_raw_bytes(struct lahar_block *block, uint32_t number,
     if (text_size == 0 ||
         find_group(block, column->text_range.offset) ==
             find_group(block, column->text_range.offset + column->text_range.size - 1)) {
-        return inflate(block, column->text_range, error);
+        return lahar_block_inflate(block, column->text_range, error);
     }
     column->is_text_lazy = true;
     return LAHAR_OK;
@@ -342,7 +397,7 @@ static lahar_status decode_entries(struct lahar_block *block, uint32_t number, l
     if (column->entry_count == 0) {
         return LAHAR_OK;
     }
-    LAHAR_TRY(inflate(block, column->entries_range, error));
+    LAHAR_TRY(lahar_block_inflate(block, column->entries_range, error));
     switch (column->kind) {
     case LAHAR_COLUMN_INT:
         return decode_numbers(block, number, error);
@@ -360,14 +415,20 @@ static lahar_status decode_entries(struct lahar_block *block, uint32_t number, l
         return decode_uuid_text(block, number, error);
     case LAHAR_ENTRIES_DECIMAL:
         return decode_decimals(block, number, error);
+    case LAHAR_ENTRIES_TEMPLATES:
+        return lahar_block_join_texts(block, number, error);
+    case LAHAR_ENTRIES_PADDED:
+        return decode_padded(block, number, error);
+    case LAHAR_ENTRIES_HEX:
+        return decode_hex(block, number, error);
     default:
         return decode_raw_bytes(block, number, error);
     }
 }
 
 /* With the mutex held. A source is not mapped, so this recurses once at most. */
-static lahar_status decode_column(struct lahar_block *block, uint32_t number, const uint32_t *rows,
-                                  lahar_error *error)
+lahar_status lahar_block_decode_column(struct lahar_block *block, uint32_t number,
+                                       const uint32_t *rows, lahar_error *error)
 {
     struct lahar_block_column *column = &block->columns[number];
     if (atomic_load_explicit(&column->is_ready, memory_order_relaxed)) {
@@ -394,7 +455,7 @@ lahar_status lahar_block_need_column(struct lahar_block *block, uint32_t column,
         return LAHAR_OK;
     }
     pthread_mutex_lock(&block->mutex);
-    const lahar_status status = decode_column(block, column, rows, error);
+    const lahar_status status = lahar_block_decode_column(block, column, rows, error);
     pthread_mutex_unlock(&block->mutex);
     return status;
 }
@@ -492,7 +553,7 @@ static void fill_rows(struct lahar_block_scope *scope, const struct lahar_block_
 static lahar_status find_starts(struct lahar_block *block, struct lahar_block_element *element,
                                 lahar_error *error)
 {
-    LAHAR_TRY(decode_column(block, element->column, element->rows, error));
+    LAHAR_TRY(lahar_block_decode_column(block, element->column, element->rows, error));
     const struct lahar_block_column *counts = &block->columns[element->column];
     const uint32_t item_count = block->columns[element->second].slot_count;
     element->starts =
@@ -522,7 +583,7 @@ static lahar_status find_rows(struct lahar_block *block, uint32_t number, lahar_
         LAHAR_TRY(decode_scope(block, 0, error));
     }
     const uint32_t *rows = scope->owner == NULL ? NULL : scope->owner->rows;
-    LAHAR_TRY(decode_column(block, scope->shape_column, rows, error));
+    LAHAR_TRY(lahar_block_decode_column(block, scope->shape_column, rows, error));
     const struct lahar_block_column *shape = &block->columns[scope->shape_column];
     if (!are_shapes_valid(shape, scope, block->header.raw_size)) {
         return lahar_fail(error, LAHAR_CORRUPT, "the shapes of a block are damaged");

@@ -95,8 +95,8 @@ lahar_status lahar_block_header_read(const uint8_t *data, size_t size,
         .image_size = lahar_load_u32(data + OFFSET_IMAGE_SIZE),
         .structure_size = lahar_load_u32(data + OFFSET_STRUCTURE_SIZE),
     };
-    if (header_out->flags != 0 || header_out->codec > LAHAR_CODEC_DEFLATE ||
-        header_out->cipher != 0) {
+    if ((header_out->flags & ~(uint32_t)LAHAR_BLOCK_FEATURES) != 0 ||
+        header_out->codec > LAHAR_CODEC_DEFLATE || header_out->cipher != 0) {
         return lahar_fail(error, LAHAR_UNSUPPORTED,
                           "a block uses codec %u, cipher %u, features 0x%x", header_out->codec,
                           header_out->cipher, header_out->flags);

@@ -27,7 +27,12 @@ enum {
     /* Bound of deflate's expansion, rounded up. */
     LAHAR_BLOCK_EXPANSION_MAX = 1100,
     /* Keys of one map field that have a column of their own in a block. */
-    LAHAR_BLOCK_KEY_COUNT_MAX = 1024
+    LAHAR_BLOCK_KEY_COUNT_MAX = 1024,
+    /* Required feature of a block: it has encodings of entries from 3 on. */
+    LAHAR_BLOCK_HAS_TEMPLATES = 1,
+    LAHAR_BLOCK_FEATURES = LAHAR_BLOCK_HAS_TEMPLATES,
+    /* Stands in a template where a variable goes. */
+    LAHAR_TEMPLATE_GAP = 0x11
 };
 
 enum lahar_block_codec {
@@ -61,7 +66,10 @@ enum lahar_entries_encoding {
     LAHAR_ENTRIES_RAW = 0,       /* bytes: sizes, then bytes; uuid: 16 bytes each; int: as INT */
     LAHAR_ENTRIES_UUID_TEXT = 1, /* bytes: canonical lower-case uuids, 16 bytes each */
     LAHAR_ENTRIES_DECIMAL = 2,   /* bytes: decimal numbers, stored as INT */
-    LAHAR_ENTRIES_COUNT = 3
+    LAHAR_ENTRIES_TEMPLATES = 3, /* bytes: templates and variables, in columns of their own */
+    LAHAR_ENTRIES_PADDED = 4,    /* bytes: decimal numbers of the same size, zeros in front */
+    LAHAR_ENTRIES_HEX = 5,       /* bytes: lower-case hexadecimal of the same even size */
+    LAHAR_ENTRIES_COUNT = 6
 };
 
 struct lahar_block_header {

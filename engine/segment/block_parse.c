@@ -88,6 +88,44 @@ static void read_column(struct parser *parser, struct lahar_block_column *column
     if (kind == LAHAR_COLUMN_BYTES && entries_encoding == LAHAR_ENTRIES_RAW) {
         column->text_range = read_section(parser);
     }
+    if (entries_encoding == LAHAR_ENTRIES_TEMPLATES) {
+        const uint64_t count = lahar_read_varint(&parser->reader);
+        parser->reader.failed = parser->reader.failed || count > parser->block->column_count;
+        column->variable_count = (uint32_t)count;
+    }
+    /* What old readers do not know is announced in the header. */
+    if (entries_encoding >= LAHAR_ENTRIES_TEMPLATES &&
+        (parser->block->header.flags & LAHAR_BLOCK_HAS_TEMPLATES) == 0) {
+        parser->reader.failed = true;
+    }
+}
+
+/* Gives columns of texts the columns behind all others, in order. */
+static void take_template_columns(struct parser *parser)
+{
+    struct lahar_block *block = parser->block;
+    const uint32_t owner_end = parser->next_column;
+    for (uint32_t i = 0; i < owner_end && !parser->reader.failed; i++) {
+        struct lahar_block_column *column = &block->columns[i];
+        if (column->entries_encoding != LAHAR_ENTRIES_TEMPLATES) {
+            continue;
+        }
+        const uint32_t left = block->column_count - parser->next_column;
+        if (column->variable_count >= left || column->entry_count == 0) {
+            parser->reader.failed = true;
+            return;
+        }
+        column->templates = parser->next_column;
+        for (uint32_t k = 0; k <= column->variable_count; k++) {
+            struct lahar_block_column *part = &block->columns[parser->next_column++];
+            part->is_item = true;
+            parser->reader.failed = parser->reader.failed || part->kind != LAHAR_COLUMN_BYTES ||
+                                    part->codes_encoding >= LAHAR_CODES_MAPPED_IDENTITY ||
+                                    part->entries_encoding == LAHAR_ENTRIES_TEMPLATES;
+        }
+        parser->reader.failed = parser->reader.failed ||
+                                block->columns[column->templates].slot_count != column->entry_count;
+    }
 }
 
 /* Every slot stands for at least one byte of a row, which bounds what the columns
@@ -297,6 +335,9 @@ lahar_status lahar_block_parse(struct lahar_block *block, const struct lahar_str
     read_columns(&parser);
     if (!parser.reader.failed) {
         read_fields(&parser);
+    }
+    if (!parser.reader.failed) {
+        take_template_columns(&parser);
     }
     if (parser.out_of_memory) {
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a block");

@@ -42,15 +42,17 @@ struct lahar_block_column {
     struct lahar_byte_range codes_range;
     struct lahar_byte_range entries_range;
     struct lahar_byte_range text_range;
-    bool is_item;          /* slots are items of lists: no row of their own */
-    bool is_damaged;       /* decoding failed once and is not tried again */
-    _Atomic bool is_ready; /* what follows is decoded */
-    bool is_text_lazy;     /* the text spans groups: inflated entry by entry */
-    uint32_t *codes;       /* by slot; NULL: constant or identity */
-    const uint8_t *bytes;  /* BYTES and UUID: entries end to end, in the image or owned */
-    uint32_t *ends;        /* BYTES of varying size: end of each entry in bytes */
-    uint32_t fixed_size;   /* of every entry, where ends is NULL */
-    uint64_t *numbers;     /* INT: entries */
+    uint32_t templates;      /* of entries in templates: their column, followed by */
+    uint32_t variable_count; /* so many columns of variables */
+    bool is_item;            /* slots are items of lists: no row of their own */
+    bool is_damaged;         /* decoding failed once and is not tried again */
+    _Atomic bool is_ready;   /* what follows is decoded */
+    bool is_text_lazy;       /* the text spans groups: inflated entry by entry */
+    uint32_t *codes;         /* by slot; NULL: constant or identity */
+    const uint8_t *bytes;    /* BYTES and UUID: entries end to end, in the image or owned */
+    uint32_t *ends;          /* BYTES of varying size: end of each entry in bytes */
+    uint32_t fixed_size;     /* of every entry, where ends is NULL */
+    uint64_t *numbers;       /* INT: entries */
 };
 
 /* A field or a key, where it finds its values, and in which rows it has them. */
@@ -132,6 +134,14 @@ lahar_status lahar_block_need_bytes(struct lahar_block *block, struct lahar_byte
 lahar_status lahar_block_need_column(struct lahar_block *block, uint32_t column,
                                      const uint32_t *rows, lahar_error *error);
 lahar_status lahar_block_need_scope(struct lahar_block *block, uint32_t scope, lahar_error *error);
+
+/* The three below are called with the mutex held. */
+lahar_status lahar_block_decode_column(struct lahar_block *block, uint32_t number,
+                                       const uint32_t *rows, lahar_error *error);
+lahar_status lahar_block_inflate(struct lahar_block *block, struct lahar_byte_range range,
+                                 lahar_error *error);
+/* Puts the texts of a column together from templates and variables. */
+lahar_status lahar_block_join_texts(struct lahar_block *block, uint32_t number, lahar_error *error);
 
 /* The entry that a slot of a decoded column holds. */
 static inline uint32_t lahar_block_code(const struct lahar_block_column *column, uint32_t slot)

@@ -185,8 +185,57 @@ static void place_map(struct lahar_block_writer *writer, struct lahar_map_scope 
     }
 }
 
-/* Lists the block's columns in the order in which the structure names them. */
-static void place_columns(struct lahar_block_writer *writer)
+/* Splits the texts of an element into columns, which are placed behind all others by
+ * place_splits. False when memory is refused. */
+static bool split_texts(struct lahar_block_writer *writer, struct lahar_element *element)
+{
+    if (element->split == NULL || writer->compressor == NULL) {
+        return true;
+    }
+    if (!lahar_text_split_run(element->split, &element->column, &element->is_split)) {
+        return false;
+    }
+    if (element->is_split && !writer->placed.has_failed) {
+        struct lahar_placed_column *placed =
+            (struct lahar_placed_column *)(void *)(writer->placed.data + writer->placed.size) - 1;
+        placed->split = element->split;
+        for (uint32_t i = 0; i < element->split->variable_count; i++) {
+            placed->variable_count += element->split->variables[i]->column.slot_count != 0;
+        }
+    }
+    return true;
+}
+
+static void mark_variable(struct lahar_block_writer *writer)
+{
+    if (!writer->placed.has_failed) {
+        struct lahar_placed_column *end =
+            (struct lahar_placed_column *)(void *)(writer->placed.data + writer->placed.size);
+        end[-1].is_variable = true;
+    }
+}
+
+static void place_splits(struct lahar_block_writer *writer)
+{
+    for (uint32_t i = 0; i < writer->scope.stream->field_count; i++) {
+        struct lahar_element *element = writer->scope.elements[i];
+        if (element == NULL || !element->is_used || !element->is_split) {
+            continue;
+        }
+        place(writer, &element->split->templates, LAHAR_GROUP_TEXT);
+        for (uint32_t k = 0; k < element->split->variable_count; k++) {
+            struct lahar_column *column = &element->split->variables[k]->column;
+            if (column->slot_count != 0) {
+                place(writer, column, LAHAR_GROUP_TEXT);
+                mark_variable(writer);
+            }
+        }
+    }
+}
+
+/* Lists the block's columns in the order in which the structure names them; false when memory is
+ * refused. */
+static bool place_columns(struct lahar_block_writer *writer)
 {
     lahar_buffer_clear(&writer->placed);
     place(writer, &writer->ids, LAHAR_GROUP_HEAD);
@@ -201,6 +250,9 @@ static void place_columns(struct lahar_block_writer *writer)
         }
         element->written = written++;
         place(writer, &element->column, group_of(element));
+        if (!split_texts(writer, element)) {
+            return false;
+        }
         if (element->has_second) {
             place(writer, &element->second, LAHAR_GROUP_FIELDS);
         }
@@ -208,6 +260,8 @@ static void place_columns(struct lahar_block_writer *writer)
             place_map(writer, element->map);
         }
     }
+    place_splits(writer);
+    return !writer->placed.has_failed;
 }
 
 /* --- groups ------------------------------------------------------------------------- */
@@ -289,6 +343,9 @@ static void put_column(struct lahar_buffer *to, const struct lahar_placed_column
     put_section(to, &placed->entries, bases);
     if (column->kind == LAHAR_COLUMN_BYTES && placed->entries_encoding == LAHAR_ENTRIES_RAW) {
         put_section(to, &placed->text, bases);
+    }
+    if (placed->entries_encoding == LAHAR_ENTRIES_TEMPLATES) {
+        lahar_buffer_put_varint(to, placed->variable_count);
     }
 }
 
@@ -403,6 +460,7 @@ static void put_header(struct lahar_block_writer *writer, struct lahar_buffer *o
     const struct lahar_block_info *info = &writer->info;
     const size_t size = LAHAR_BLOCK_HEADER_SIZE + writer->table.size + groups->size;
     const struct lahar_block_header header = {
+        .flags = writer->encoder.has_templates ? LAHAR_BLOCK_HAS_TEMPLATES : 0,
         .size = (uint32_t)size,
         .codec = writer->compressor == NULL ? LAHAR_CODEC_NONE : LAHAR_CODEC_DEFLATE,
         .row_count = info->row_count,
@@ -440,8 +498,7 @@ static bool clear(struct lahar_block_writer *writer)
 lahar_status lahar_block_writer_encode(struct lahar_block_writer *writer, lahar_error *error)
 {
     LAHAR_ASSERT(writer->info.row_count > 0);
-    place_columns(writer);
-    if (writer->placed.has_failed) {
+    if (!place_columns(writer)) {
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to put a block together");
     }
     struct lahar_placed_column *placed = (void *)writer->placed.data;

@@ -10,7 +10,9 @@ enum {
     SOURCE_COUNT_MAX = 8,
     SECTION_SHARED_MIN = 24,      /* smaller ones are not worth a look */
     SECTION_REMEMBERED_MAX = 128, /* sections that later ones are compared with */
-    DECIMAL_SIZE_MAX = 18         /* digits that fit an int64 */
+    DECIMAL_SIZE_MAX = 18,        /* digits that fit an int64 */
+    HEX_SIZE_MIN = 8,
+    HEX_SIZE_MAX = 254
 };
 
 #define CODE_NONE UINT32_MAX
@@ -329,6 +331,94 @@ static bool try_decimal(struct lahar_column_encoder *encoder, struct lahar_place
     return true;
 }
 
+/* Every entry has the same number of digits: appends that number and the values. */
+static bool try_padded(struct lahar_column_encoder *encoder, struct lahar_placed_column *placed)
+{
+    const struct lahar_column *column = placed->column;
+    const uint32_t size = column->size_min;
+    if (size == 0 || size != column->size_max || size > DECIMAL_SIZE_MAX) {
+        return false;
+    }
+    for (size_t i = 0; i < column->data.size; i++) {
+        if ((uint8_t)(column->data.data[i] - '0') > 9) {
+            return false;
+        }
+    }
+    lahar_buffer_clear(&encoder->numbers);
+    if (!lahar_buffer_reserve(&encoder->numbers, (size_t)column->entry_count * sizeof(uint64_t))) {
+        encoder->has_failed = true;
+        return false;
+    }
+    uint64_t *numbers = (uint64_t *)(void *)encoder->numbers.data;
+    const uint8_t *digits = column->data.data;
+    for (uint32_t i = 0; i < column->entry_count; i++, digits += size) {
+        numbers[i] = 0;
+        for (uint32_t k = 0; k < size; k++) {
+            numbers[i] = numbers[i] * 10 + (uint8_t)(digits[k] - '0');
+        }
+    }
+    struct lahar_buffer *buffer = &encoder->groups[placed->group];
+    const size_t start = buffer->size;
+    lahar_buffer_put_u8(buffer, (uint8_t)size);
+    lahar_numbers_encode(buffer, numbers, column->entry_count);
+    placed->entries = end_section(encoder, placed->group, start);
+    return true;
+}
+
+/* The value of a lower-case hexadecimal digit, above 15 for any other byte. */
+static inline uint8_t hex_value(uint8_t digit)
+{
+    const uint8_t decimal = (uint8_t)(digit - '0');
+    const uint8_t letter = (uint8_t)(digit - 'a');
+    return decimal < 10 ? decimal : letter < 6 ? (uint8_t)(letter + 10) : 16;
+}
+
+/* Whether the first digits of entries of the same size look drawn by chance: a few of them differ,
+ * where those of a counter would not. */
+static bool looks_random(const struct lahar_column *column)
+{
+    const uint8_t *first = column->data.data;
+    const uint8_t *middle = first + (size_t)(column->entry_count / 2) * column->size_min;
+    const uint8_t *last = first + (size_t)(column->entry_count - 1) * column->size_min;
+    const uint16_t a = lahar_load_u16(first);
+    const uint16_t b = lahar_load_u16(middle);
+    const uint16_t c = lahar_load_u16(last);
+    return a != b && b != c && a != c;
+}
+
+/* Every entry has the same even number of hexadecimal digits: appends half of that number and the
+ * bytes. What is random goes to the uuids, which are not compressed either. */
+static bool try_hex(struct lahar_column_encoder *encoder, struct lahar_placed_column *placed)
+{
+    const struct lahar_column *column = placed->column;
+    const uint32_t size = column->size_min;
+    if (size < HEX_SIZE_MIN || size % 2 != 0 || size != column->size_max || size > HEX_SIZE_MAX) {
+        return false;
+    }
+    const enum lahar_block_group group = looks_random(column) ? LAHAR_GROUP_UUIDS : placed->group;
+    struct lahar_buffer *buffer = &encoder->groups[group];
+    const size_t start = buffer->size;
+    const size_t count = column->data.size / 2;
+    if (!lahar_buffer_reserve(buffer, count + 1)) {
+        return false;
+    }
+    uint8_t *to = buffer->data + start;
+    *to++ = (uint8_t)(size / 2);
+    uint8_t wrong = 0;
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t high = hex_value(column->data.data[2 * i]);
+        const uint8_t low = hex_value(column->data.data[2 * i + 1]);
+        wrong |= (high | low) & 16;
+        to[i] = (uint8_t)(high << 4 | low);
+    }
+    if (wrong != 0) {
+        return false;
+    }
+    buffer->size += count + 1;
+    placed->entries = end_section(encoder, group, start);
+    return true;
+}
+
 /* Sizes: u8 1 and one varint when all are the same, else u8 0 and a varint each. */
 static void put_sizes(struct lahar_buffer *buffer, const struct lahar_column *column)
 {
@@ -377,6 +467,13 @@ static void encode_entries(struct lahar_column_encoder *encoder, struct lahar_pl
     if (column->entry_count == 0) {
         return;
     }
+    if (placed->split != NULL) {
+        placed->entries_encoding = LAHAR_ENTRIES_TEMPLATES;
+        lahar_text_split_put_gaps(placed->split, buffer);
+        placed->entries = end_section(encoder, placed->group, start);
+        encoder->has_templates = true;
+        return;
+    }
     switch (column->kind) {
     case LAHAR_COLUMN_INT:
         lahar_numbers_encode(buffer, (const uint64_t *)(const void *)column->data.data,
@@ -394,6 +491,12 @@ static void encode_entries(struct lahar_column_encoder *encoder, struct lahar_pl
             placed->entries_encoding = LAHAR_ENTRIES_UUID_TEXT;
         } else if (try_decimal(encoder, placed)) {
             placed->entries_encoding = LAHAR_ENTRIES_DECIMAL;
+        } else if (placed->is_variable && try_padded(encoder, placed)) {
+            placed->entries_encoding = LAHAR_ENTRIES_PADDED;
+            encoder->has_templates = true;
+        } else if (try_hex(encoder, placed)) {
+            placed->entries_encoding = LAHAR_ENTRIES_HEX;
+            encoder->has_templates = true;
         } else {
             encode_raw_bytes(encoder, placed);
         }
@@ -410,6 +513,7 @@ bool lahar_column_encoder_run(struct lahar_column_encoder *encoder,
     }
     lahar_buffer_clear(&encoder->long_texts);
     lahar_buffer_clear(&encoder->sections);
+    encoder->has_templates = false;
     if (!choose_sources(encoder, columns, count, row_count)) {
         return false;
     }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "engine/segment/column_writer.h"
+#include "engine/segment/text_split.h"
 #include "io/base/buffer.h"
 
 /* Column groups, by what reads them together. */
@@ -36,7 +37,10 @@ struct lahar_placed_column {
     uint32_t stored_codes; /* of a mapped column */
     struct lahar_section codes;
     struct lahar_section entries;
-    struct lahar_section text; /* BYTES stored RAW: the bytes of all entries */
+    struct lahar_section text;            /* BYTES stored RAW: the bytes of all entries */
+    const struct lahar_text_split *split; /* holds the entries, in columns placed elsewhere */
+    uint32_t variable_count;              /* of split */
+    bool is_variable;                     /* of texts */
 };
 
 /* Memory reused from block to block. */
@@ -47,6 +51,7 @@ struct lahar_column_encoder {
     struct lahar_buffer map;        /* u32 by code of a source */
     struct lahar_buffer numbers;    /* u64 */
     struct lahar_buffer order;      /* struct lahar_placed_column * */
+    bool has_templates;             /* an encoding from LAHAR_ENTRIES_TEMPLATES on was chosen */
     bool has_failed; /* memory was refused for something that is cleared between columns */
     const lahar_allocator *allocator;
 };

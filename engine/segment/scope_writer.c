@@ -27,6 +27,10 @@ static void destroy_element(struct lahar_element *element, const lahar_allocator
         lahar_column_deinit(&element->second);
     }
     destroy_map(element->map, allocator);
+    if (element->split != NULL) {
+        lahar_text_split_deinit(element->split);
+        lahar_release(allocator, element->split);
+    }
     lahar_release(allocator, element->key);
     lahar_release(allocator, element);
 }
@@ -60,6 +64,14 @@ static struct lahar_element *create_element(lahar_type type, const lahar_allocat
                           type == LAHAR_LIST_UUID ? LAHAR_COLUMN_UUID : LAHAR_COLUMN_BYTES,
                           allocator);
     }
+    if (type == LAHAR_TEXT) {
+        element->split = lahar_allocate(allocator, sizeof *element->split);
+        if (element->split == NULL) {
+            destroy_element(element, allocator);
+            return NULL;
+        }
+        lahar_text_split_init(element->split, allocator);
+    }
     return element;
 }
 
@@ -68,6 +80,10 @@ static void clear_element(struct lahar_element *element)
     element->is_used = false;
     element->last_row = 0;
     lahar_column_clear(&element->column);
+    if (element->split != NULL) {
+        element->is_split = false;
+        lahar_text_split_clear(element->split);
+    }
     if (element->has_second) {
         lahar_column_clear(&element->second);
     }

@@ -12,6 +12,7 @@
 #include "engine/event/schema.h"
 #include "engine/segment/column_writer.h"
 #include "engine/segment/shape_writer.h"
+#include "engine/segment/text_split.h"
 #include "io/base/buffer.h"
 #include "lahar/event.h"
 
@@ -19,10 +20,12 @@ struct lahar_map_scope;
 
 /* A field, or a key of a map. */
 struct lahar_element {
-    struct lahar_column column;  /* values; of a list its item counts, of a map its shapes */
-    struct lahar_column second;  /* items of a list; values of a map's unnamed keys */
-    struct lahar_map_scope *map; /* of a map field, owned */
-    uint8_t *key;                /* of a map's element, owned; NULL for the unnamed ones */
+    struct lahar_column column;     /* values; of a list its item counts, of a map its shapes */
+    struct lahar_column second;     /* items of a list; values of a map's unnamed keys */
+    struct lahar_map_scope *map;    /* of a map field, owned */
+    struct lahar_text_split *split; /* of a text field, owned */
+    bool is_split;                  /* this block's texts are in it */
+    uint8_t *key;                   /* of a map's element, owned; NULL for the unnamed ones */
     uint32_t key_size;
     uint32_t key_hash;
     uint32_t field;

@@ -6,6 +6,7 @@
 
 #include "engine/segment/block_reader.h"
 #include "engine/segment/block_writer.h"
+#include "io/base/crc32c.h"
 #include "sample_events.h"
 
 struct fixture {
@@ -357,5 +358,141 @@ Test(block, inflates_only_what_a_read_needs)
     cr_assert_gt(block->header.image_size, 40 * 20000);
     lahar_arena_deinit(&arena);
     lahar_block_release(block);
+    tear_down(&fixture);
+}
+
+/* Lines as services write them: a few forms, words that repeat, numbers of every kind. */
+static void add_lines(struct fixture *fixture, uint32_t count, const char *separator)
+{
+    struct samples *samples = &fixture->samples;
+    static const char *const levels[3] = {"INFO", "WARN", "ERROR"};
+    for (uint32_t i = 0; i < count; i++) {
+        char *line = lahar_arena_allocate(&samples->arena, 256);
+        const uint64_t random = samples_random(samples, 0);
+        (void)snprintf(
+            line, 256,
+            "2024-05-17 %02u:%02u:%02u,%03u %s [worker-%u] req=%016llx%shost-%03u took %u "
+            "ms, 00%u left",
+            i / 3600, i / 60 % 60, i % 60, (unsigned)(random % 1000), levels[random % 3],
+            (unsigned)(random % 16), (unsigned long long)random, random % 7 == 0 ? separator : " ",
+            (unsigned)(random % 300), (unsigned)(random % 5000), (unsigned)(random % 3));
+        lahar_value *value = lahar_arena_allocate(&samples->arena, sizeof *value);
+        *value = (lahar_value){.field = LAHAR_FIELD_MESSAGE, .type = LAHAR_TEXT};
+        value->as.bytes = (lahar_bytes){line, random % 50 == 0 ? 0 : strlen(line)};
+        add(fixture, (lahar_event){.id = samples->next_id++,
+                                   .stream = samples->stream,
+                                   .time_ns = (int64_t)i,
+                                   .arrival_ns = (int64_t)i,
+                                   .is_durable = true,
+                                   .values = value,
+                                   .value_count = 1});
+    }
+}
+
+Test(block, stores_lines_as_templates_and_variables)
+{
+    struct fixture fixture;
+    set_up(&fixture, 30, 1);
+    for (int block = 0; block < 3; block++) {
+        add_lines(&fixture, 3000, " 3 retries ");
+        /* The request takes eight bytes of a line, the rest about as many again. */
+        cr_assert_lt(check(&fixture), 3000 * 20);
+    }
+    tear_down(&fixture);
+}
+
+Test(block, keeps_lines_that_hold_the_byte_of_a_gap)
+{
+    struct fixture fixture;
+    set_up(&fixture, 31, 1);
+    add_lines(&fixture, 500, " \x11 ");
+    check(&fixture);
+    add_lines(&fixture, 500, " 1-2-3- ");
+    check(&fixture);
+    tear_down(&fixture);
+}
+
+/* Puts a block's inflated image in place of its groups, as one group that is stored as it is, so
+ * that damage reaches the decoders. */
+static uint8_t *store_plainly(const struct lahar_block *block, size_t *size_out)
+{
+    const size_t start = LAHAR_BLOCK_HEADER_SIZE + LAHAR_BLOCK_GROUP_SIZE;
+    const uint32_t image_size = block->header.image_size;
+    *size_out = start + image_size;
+    uint8_t *stored = malloc(*size_out);
+    memcpy(stored + start, block->image, image_size);
+    return stored;
+}
+
+static void seal(uint8_t *stored, size_t size, struct lahar_block_header header)
+{
+    const size_t start = LAHAR_BLOCK_HEADER_SIZE + LAHAR_BLOCK_GROUP_SIZE;
+    uint8_t *table = stored + LAHAR_BLOCK_HEADER_SIZE;
+    lahar_store_u32(table, (uint32_t)(size - start));
+    lahar_store_u32(table + 4, (uint32_t)(size - start));
+    lahar_store_u32(table + 8, 0);
+    lahar_store_u32(table + 12, lahar_crc32c(0, stored + start, size - start));
+    header.group_count = 1;
+    header.size = (uint32_t)size;
+    lahar_block_header_write(stored, &header, table);
+}
+
+/* Reads every event of what may be a block; how many could be read. */
+static uint32_t read_all(const uint8_t *stored, size_t size)
+{
+    uint8_t *copy = malloc(size);
+    memcpy(copy, stored, size);
+    struct lahar_block *block = NULL;
+    if (lahar_block_create(copy, size, NULL, &lahar_allocator_libc, &block, NULL) != LAHAR_OK) {
+        return 0;
+    }
+    struct lahar_arena arena;
+    lahar_arena_init(&arena, &lahar_allocator_libc, 0);
+    uint32_t read = 0;
+    for (uint32_t row = 0; row < lahar_block_row_count(block); row++) {
+        lahar_event event;
+        const lahar_status status = lahar_block_read(block, row, &arena, &event, NULL);
+        cr_assert(status == LAHAR_OK || status == LAHAR_CORRUPT);
+        read += status == LAHAR_OK;
+        lahar_arena_reset(&arena);
+    }
+    lahar_arena_deinit(&arena);
+    lahar_block_release(block);
+    return read;
+}
+
+Test(block, survives_templates_with_any_bits_flipped)
+{
+    struct fixture fixture;
+    set_up(&fixture, 32, 1);
+    add_lines(&fixture, 120, " 5 ");
+    struct lahar_buffer out;
+    lahar_buffer_init(&out, &lahar_allocator_libc);
+    struct lahar_block_info info;
+    cr_assert_eq(lahar_block_writer_finish(fixture.writer, &out, &info, NULL), LAHAR_OK);
+    struct lahar_block *block = NULL;
+    cr_assert_eq(lahar_block_create(out.data, out.size, NULL, &lahar_allocator_libc, &block, NULL),
+                 LAHAR_OK);
+    cr_assert_eq(lahar_block_check_all(block, NULL), LAHAR_OK);
+    cr_assert_eq(block->header.flags, LAHAR_BLOCK_HAS_TEMPLATES);
+    const struct lahar_block_header header = block->header;
+    size_t size = 0;
+    uint8_t *stored = store_plainly(block, &size);
+    lahar_block_release(block);
+    seal(stored, size, header);
+    cr_assert_eq(read_all(stored, size), 120);
+    const size_t start = LAHAR_BLOCK_HEADER_SIZE + LAHAR_BLOCK_GROUP_SIZE;
+    uint32_t damaged = 0;
+    for (uint64_t bit = 0; bit < (size - start) * 8; bit++) {
+        const uint64_t other = samples_random(&fixture.samples, (size - start) * 8);
+        stored[start + bit / 8] ^= (uint8_t)(1U << (bit % 8));
+        stored[start + other / 8] ^= (uint8_t)(1U << (other % 8));
+        seal(stored, size, header);
+        damaged += read_all(stored, size) != 120;
+        stored[start + other / 8] ^= (uint8_t)(1U << (other % 8));
+        stored[start + bit / 8] ^= (uint8_t)(1U << (bit % 8));
+    }
+    cr_assert_gt(damaged, 0);
+    free(stored);
     tear_down(&fixture);
 }

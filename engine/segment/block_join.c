@@ -1,0 +1,174 @@
+/* Texts from templates and variables.
+ *
+ * Nothing is trusted: each gap takes the next slot of its variable's column, which must be there,
+ * all slots must be used up, and all texts together cannot be longer than the rows of
+ * the block were. */
+#include <string.h>
+
+#include "engine/segment/block_reader.h"
+#include "io/base/bytes.h"
+#include "io/base/error.h"
+
+/* One template. */
+struct template
+{
+    const uint8_t *text; /* with gaps */
+    uint32_t size;
+    uint32_t first_gap; /* of its gaps' variables in join.variables */
+};
+
+struct join {
+    struct lahar_block *block;
+    const struct lahar_block_column *texts;
+    const struct lahar_block_column *template_column;
+    struct template *templates; /* by entry of the template column */
+    uint32_t *variables;        /* by gap of all templates in turn */
+    uint32_t *next_slots;       /* by variable */
+};
+
+static lahar_status fail_texts(lahar_error *error)
+{
+    return lahar_fail(error, LAHAR_CORRUPT, "templates and variables disagree");
+}
+
+static lahar_status fail_memory(lahar_error *error)
+{
+    return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to put texts together");
+}
+
+/* An entry of a column that is inflated. */
+static lahar_bytes entry_of(const struct lahar_block_column *column, uint32_t entry)
+{
+    if (column->ends == NULL) {
+        return (lahar_bytes){column->bytes + (size_t)entry * column->fixed_size,
+                             column->fixed_size};
+    }
+    const uint32_t start = entry == 0 ? 0 : column->ends[entry - 1];
+    return (lahar_bytes){column->bytes + start, column->ends[entry] - start};
+}
+
+/* Decodes a column and inflates all of its text. */
+static lahar_status need_all(struct lahar_block *block, uint32_t number, lahar_error *error)
+{
+    LAHAR_TRY(lahar_block_decode_column(block, number, NULL, error));
+    const struct lahar_block_column *column = &block->columns[number];
+    return column->is_text_lazy ? lahar_block_inflate(block, column->text_range, error) : LAHAR_OK;
+}
+
+/* Reads which variable stands in which gap. */
+static lahar_status read_gaps(struct join *join, lahar_error *error)
+{
+    struct lahar_block *block = join->block;
+    const uint32_t count = join->template_column->entry_count;
+    const struct lahar_byte_range range = join->texts->entries_range;
+    join->templates = lahar_arena_allocate(&block->arena, count * sizeof join->templates[0] + 1);
+    /* A gap takes a byte of the section at least. */
+    join->variables =
+        lahar_arena_allocate(&block->arena, (size_t)range.size * sizeof(uint32_t) + 1);
+    join->next_slots = lahar_arena_allocate(
+        &block->arena, (size_t)join->texts->variable_count * sizeof(uint32_t) + 1);
+    if (join->templates == NULL || join->variables == NULL || join->next_slots == NULL) {
+        return fail_memory(error);
+    }
+    memset(join->next_slots, 0, (size_t)join->texts->variable_count * sizeof(uint32_t));
+    struct lahar_reader reader = lahar_reader_of(block->image + range.offset, range.size);
+    uint32_t gap_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const lahar_bytes text = entry_of(join->template_column, i);
+        const uint8_t *bytes = text.data;
+        join->templates[i] = (struct template){bytes, (uint32_t)text.size, gap_count};
+        for (size_t at = 0; at < text.size; at++) {
+            if (bytes[at] != LAHAR_TEMPLATE_GAP) {
+                continue;
+            }
+            const uint64_t variable = lahar_read_varint(&reader);
+            if (reader.failed || variable >= join->texts->variable_count) {
+                return fail_texts(error);
+            }
+            join->variables[gap_count++] = (uint32_t)variable;
+        }
+    }
+    return lahar_reader_left(&reader) == 0 ? LAHAR_OK : fail_texts(error);
+}
+
+/* Puts one text at to, which has room bytes; its size, or UINT64_MAX when it does not fit or a
+ * variable is missing. */
+static uint64_t join_text(struct join *join, const struct template *template, uint8_t *to,
+                          uint64_t room)
+{
+    uint64_t size = 0;
+    uint32_t gap = template->first_gap;
+    const uint8_t *next = template->text;
+    const uint8_t *end = next + template->size;
+    while (next < end) {
+        const uint8_t *found = memchr(next, LAHAR_TEMPLATE_GAP, (size_t)(end - next));
+        const size_t literal_size = (size_t)((found == NULL ? end : found) - next);
+        if (literal_size > room - size) {
+            return UINT64_MAX;
+        }
+        memcpy(to + size, next, literal_size);
+        size += literal_size;
+        next += literal_size;
+        if (found == NULL) {
+            break;
+        }
+        next++;
+        const uint32_t variable = join->variables[gap++];
+        const struct lahar_block_column *column =
+            &join->block->columns[join->texts->templates + 1 + variable];
+        const uint32_t slot = join->next_slots[variable]++;
+        if (slot >= column->slot_count) {
+            return UINT64_MAX;
+        }
+        const lahar_bytes value = entry_of(column, lahar_block_code(column, slot));
+        if (value.size == 0 || value.size > room - size) {
+            return UINT64_MAX;
+        }
+        memcpy(to + size, value.data, value.size);
+        size += value.size;
+    }
+    return size;
+}
+
+static lahar_status join_all(struct join *join, struct lahar_block_column *texts,
+                             lahar_error *error)
+{
+    struct lahar_block *block = join->block;
+    const uint64_t room = block->header.raw_size;
+    uint8_t *bytes = lahar_arena_allocate(&block->arena, (size_t)room + 1);
+    uint32_t *ends =
+        lahar_arena_allocate(&block->arena, (size_t)texts->entry_count * sizeof ends[0]);
+    if (bytes == NULL || ends == NULL) {
+        return fail_memory(error);
+    }
+    uint64_t at = 0;
+    for (uint32_t entry = 0; entry < texts->entry_count; entry++) {
+        const uint32_t number = lahar_block_code(join->template_column, entry);
+        const uint64_t size = join_text(join, &join->templates[number], bytes + at, room - at);
+        if (size == UINT64_MAX) {
+            return fail_texts(error);
+        }
+        at += size;
+        ends[entry] = (uint32_t)at;
+    }
+    for (uint32_t i = 0; i < texts->variable_count; i++) {
+        if (join->next_slots[i] != block->columns[texts->templates + 1 + i].slot_count) {
+            return fail_texts(error);
+        }
+    }
+    texts->bytes = bytes;
+    texts->ends = ends;
+    return LAHAR_OK;
+}
+
+lahar_status lahar_block_join_texts(struct lahar_block *block, uint32_t number, lahar_error *error)
+{
+    struct lahar_block_column *texts = &block->columns[number];
+    for (uint32_t i = 0; i <= texts->variable_count; i++) {
+        LAHAR_TRY(need_all(block, texts->templates + i, error));
+    }
+    struct join join = {
+        .block = block, .texts = texts, .template_column = &block->columns[texts->templates]};
+    LAHAR_TRY(read_gaps(&join, error));
+    return join_all(&join, texts, error);
+}

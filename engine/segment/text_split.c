@@ -1,0 +1,347 @@
+#include "engine/segment/text_split.h"
+
+#include <string.h>
+
+enum {
+    TEXT_COUNT_MIN = 32,      /* fewer are not worth the columns */
+    TEXT_SIZE_MIN = 8 * 1024, /* bytes of them all */
+    VARIABLE_COUNT_MAX = 128, /* columns of a block */
+    GAP_COUNT_MAX = 64,       /* of a text; what follows stays in the template */
+    EARLY_COUNT = 256,        /* texts after which a hopeless column is given up */
+    PAUSE_BLOCK_COUNT = 15,   /* blocks before it is tried again */
+    TEMPLATE_SHARE = 4,       /* templates take at most one part in so many */
+    PLACE_SIZE = 8            /* bytes before a gap that tell its place */
+};
+
+struct span {
+    uint32_t literal_start; /* end of the variable before */
+    uint32_t start;
+    uint32_t size;
+};
+
+static const bool is_word[256] = {
+    ['0'] = true, ['1'] = true, ['2'] = true, ['3'] = true, ['4'] = true, ['5'] = true,
+    ['6'] = true, ['7'] = true, ['8'] = true, ['9'] = true, ['A'] = true, ['B'] = true,
+    ['C'] = true, ['D'] = true, ['E'] = true, ['F'] = true, ['G'] = true, ['H'] = true,
+    ['I'] = true, ['J'] = true, ['K'] = true, ['L'] = true, ['M'] = true, ['N'] = true,
+    ['O'] = true, ['P'] = true, ['Q'] = true, ['R'] = true, ['S'] = true, ['T'] = true,
+    ['U'] = true, ['V'] = true, ['W'] = true, ['X'] = true, ['Y'] = true, ['Z'] = true,
+    ['a'] = true, ['b'] = true, ['c'] = true, ['d'] = true, ['e'] = true, ['f'] = true,
+    ['g'] = true, ['h'] = true, ['i'] = true, ['j'] = true, ['k'] = true, ['l'] = true,
+    ['m'] = true, ['n'] = true, ['o'] = true, ['p'] = true, ['q'] = true, ['r'] = true,
+    ['s'] = true, ['t'] = true, ['u'] = true, ['v'] = true, ['w'] = true, ['x'] = true,
+    ['y'] = true, ['z'] = true,
+};
+
+void lahar_text_split_init(struct lahar_text_split *split, const lahar_allocator *allocator)
+{
+    *split = (struct lahar_text_split){.allocator = allocator};
+    lahar_column_init(&split->templates, LAHAR_COLUMN_BYTES, allocator);
+    lahar_buffer_init(&split->starts, allocator);
+    lahar_buffer_init(&split->gaps, allocator);
+    lahar_buffer_init(&split->text, allocator);
+    lahar_buffer_init(&split->spans, allocator);
+}
+
+static void release_variables(struct lahar_text_split *split)
+{
+    for (uint32_t i = 0; i < split->variable_count; i++) {
+        lahar_column_deinit(&split->variables[i]->column);
+        lahar_release(split->allocator, split->variables[i]);
+    }
+    split->variable_count = 0;
+}
+
+void lahar_text_split_deinit(struct lahar_text_split *split)
+{
+    release_variables(split);
+    lahar_release(split->allocator, split->variables);
+    split->variables = NULL;
+    lahar_column_deinit(&split->templates);
+    lahar_buffer_deinit(&split->starts);
+    lahar_buffer_deinit(&split->gaps);
+    lahar_buffer_deinit(&split->text);
+    lahar_buffer_deinit(&split->spans);
+}
+
+void lahar_text_split_clear(struct lahar_text_split *split)
+{
+    lahar_column_clear(&split->templates);
+    if (split->variable_count == VARIABLE_COUNT_MAX) {
+        release_variables(split);
+    }
+    for (uint32_t i = 0; i < split->variable_count; i++) {
+        lahar_column_clear(&split->variables[i]->column);
+    }
+    lahar_buffer_clear(&split->starts);
+    lahar_buffer_clear(&split->gaps);
+}
+
+/* The first digit from i on, size when there is none. */
+static uint32_t find_digit(const uint8_t *text, uint32_t size, uint32_t i)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    for (; size - i >= 8; i += 8) {
+        /* Digits become 0 .. 9, and only these stay below 0x80 when 0x76 is added. */
+        const uint64_t word = lahar_load_u64(text + i) ^ (ones * '0');
+        const uint64_t others = ((word & (ones * 0x7f)) + ones * 0x76) | word;
+        const uint64_t digits = ~others & (ones * 0x80);
+        if (digits != 0) {
+            return i + (uint32_t)__builtin_ctzll(digits) / 8;
+        }
+    }
+    while (i < size && (uint8_t)(text[i] - '0') > 9) {
+        i++;
+    }
+    return i;
+}
+
+/* The start of the run of letters, digits and inner hyphens that holds the byte at i; at least
+ * limit. */
+static uint32_t start_of_run(const uint8_t *text, uint32_t limit, uint32_t i)
+{
+    while (i > limit && (is_word[text[i - 1]] ||
+                         (text[i - 1] == '-' && i - 1 > limit && is_word[text[i - 2]]))) {
+        i--;
+    }
+    return i;
+}
+
+static uint32_t end_of_run(const uint8_t *text, uint32_t size, uint32_t i)
+{
+    while (i < size &&
+           (is_word[text[i]] || (text[i] == '-' && i + 1 < size && is_word[text[i + 1]]))) {
+        i++;
+    }
+    return i;
+}
+
+/* The gap's number and the bytes before it, as far as the gap before. */
+static uint64_t place_key(const uint8_t *text, const struct span *span, uint32_t number)
+{
+    const uint32_t literal_size = span->start - span->literal_start;
+    uint64_t key = number;
+    for (uint32_t i = literal_size > PLACE_SIZE ? span->start - PLACE_SIZE : span->literal_start;
+         i < span->start; i++) {
+        key = (key ^ text[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    }
+    return key;
+}
+
+/* Writes the template of a text and the spans of its variables; returns their number. The
+ * buffers have room. */
+static uint32_t split_text(struct lahar_text_split *split, const uint8_t *text, uint32_t size)
+{
+    struct span *spans = (struct span *)(void *)split->spans.data;
+    uint8_t *to = split->text.data;
+    uint32_t count = 0;
+    uint32_t literal_start = 0;
+    while (count < GAP_COUNT_MAX) {
+        const uint32_t digit = find_digit(text, size, literal_start);
+        if (digit == size) {
+            break;
+        }
+        const uint32_t start = start_of_run(text, literal_start, digit);
+        const uint32_t end = end_of_run(text, size, digit);
+        memcpy(to, text + literal_start, start - literal_start);
+        to += start - literal_start;
+        *to++ = LAHAR_TEMPLATE_GAP;
+        spans[count++] = (struct span){literal_start, start, end - start};
+        literal_start = end;
+    }
+    if (literal_start < size) {
+        memcpy(to, text + literal_start, size - literal_start);
+        to += size - literal_start;
+    }
+    split->text.size = (size_t)(to - split->text.data);
+    return count;
+}
+
+/* The variable of a place; one that is there already when there are too many. */
+static bool find_variable(struct lahar_text_split *split, uint64_t key, uint32_t *number_out)
+{
+    for (uint32_t i = 0; i < split->variable_count; i++) {
+        if (split->variables[i]->key == key) {
+            *number_out = i;
+            return true;
+        }
+    }
+    if (split->variable_count == VARIABLE_COUNT_MAX) {
+        *number_out = (uint32_t)(key % VARIABLE_COUNT_MAX);
+        return true;
+    }
+    if (split->variable_count == split->variable_capacity) {
+        const uint32_t capacity = split->variable_capacity == 0 ? 16 : split->variable_capacity * 2;
+        struct lahar_text_variable **grown =
+            lahar_reallocate(split->allocator, split->variables, capacity * sizeof grown[0]);
+        if (grown == NULL) {
+            return false;
+        }
+        split->variables = grown;
+        split->variable_capacity = capacity;
+    }
+    struct lahar_text_variable *variable =
+        lahar_allocate_zeroed(split->allocator, 1, sizeof *variable);
+    if (variable == NULL) {
+        return false;
+    }
+    lahar_column_init(&variable->column, LAHAR_COLUMN_BYTES, split->allocator);
+    variable->key = key;
+    *number_out = split->variable_count;
+    split->variables[split->variable_count++] = variable;
+    return true;
+}
+
+/* Gives the gaps of a new template their variables. */
+static bool add_template(struct lahar_text_split *split, const uint8_t *text, uint32_t gap_count)
+{
+    const struct span *spans = (const struct span *)(const void *)split->spans.data;
+    lahar_buffer_put_u32(&split->starts, (uint32_t)(split->gaps.size / sizeof(uint32_t)));
+    for (uint32_t i = 0; i < gap_count; i++) {
+        uint32_t number = 0;
+        if (!find_variable(split, place_key(text, &spans[i], i), &number)) {
+            return false;
+        }
+        lahar_buffer_put_u32(&split->gaps, number);
+    }
+    return !split->starts.has_failed && !split->gaps.has_failed;
+}
+
+static bool add_text(struct lahar_text_split *split, uint32_t entry, const uint8_t *text,
+                     uint32_t size)
+{
+    const uint32_t known = split->templates.entry_count;
+    const uint32_t count = split_text(split, text, size);
+    if (!lahar_column_add_bytes(&split->templates, entry, split->text.data, split->text.size)) {
+        return false;
+    }
+    if (split->templates.entry_count != known && !add_template(split, text, count)) {
+        return false;
+    }
+    const uint32_t *gaps =
+        (const uint32_t *)(const void *)split->gaps.data +
+        ((const uint32_t *)(const void *)split->starts.data)[split->templates.last_code];
+    const struct span *spans = (const struct span *)(const void *)split->spans.data;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!lahar_column_add_bytes(&split->variables[gaps[i]]->column, entry,
+                                    text + spans[i].start, spans[i].size)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether the codes of a column cost more than its repeats save. size: bytes that an entry
+ * takes when it is stored as a number, roughly. */
+static bool is_dictionary_dear(const struct lahar_column *column)
+{
+    const uint64_t size = column->size_max <= 2 ? 1 : (column->size_max + 1) / 2;
+    const uint64_t code_size = column->entry_count <= 256 ? 1 : 2;
+    return column->entry_count < column->slot_count &&
+           code_size * column->slot_count + size * column->entry_count > size * column->slot_count;
+}
+
+/* Makes every slot an entry of its own. */
+static bool unfold(struct lahar_column *column)
+{
+    struct lahar_buffer data;
+    struct lahar_buffer ends;
+    lahar_buffer_init(&data, column->allocator);
+    lahar_buffer_init(&ends, column->allocator);
+    uint32_t *codes = (uint32_t *)(void *)column->codes.data;
+    const uint32_t *old_ends = lahar_column_ends(column);
+    for (uint32_t slot = 0; slot < column->slot_count; slot++) {
+        const uint32_t start = codes[slot] == 0 ? 0 : old_ends[codes[slot] - 1];
+        lahar_buffer_put(&data, column->data.data + start, old_ends[codes[slot]] - start);
+        lahar_buffer_put_u32(&ends, (uint32_t)data.size);
+    }
+    if (data.has_failed || ends.has_failed) {
+        lahar_buffer_deinit(&data);
+        lahar_buffer_deinit(&ends);
+        return false;
+    }
+    for (uint32_t slot = 0; slot < column->slot_count; slot++) {
+        codes[slot] = slot;
+    }
+    lahar_buffer_deinit(&column->data);
+    lahar_buffer_deinit(&column->ends);
+    column->data = data;
+    column->ends = ends;
+    column->entry_count = column->slot_count;
+    return true;
+}
+
+/* Whether templates are so few and short that the split pays. */
+static bool is_worth_it(const struct lahar_text_split *split, const struct lahar_column *texts)
+{
+    return split->templates.entry_count <= texts->entry_count / TEMPLATE_SHARE &&
+           split->templates.data.size <= texts->data.size / TEMPLATE_SHARE;
+}
+
+static bool finish_variables(struct lahar_text_split *split)
+{
+    uint32_t written = 0;
+    for (uint32_t i = 0; i < split->variable_count; i++) {
+        struct lahar_text_variable *variable = split->variables[i];
+        if (variable->column.slot_count == 0) {
+            continue;
+        }
+        variable->written = written++;
+        if (is_dictionary_dear(&variable->column) && !unfold(&variable->column)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool reserve_scratch(struct lahar_text_split *split, const struct lahar_column *texts)
+{
+    /* A gap takes a byte in place of one at least. */
+    lahar_buffer_clear(&split->text);
+    lahar_buffer_clear(&split->spans);
+    return lahar_buffer_reserve(&split->text, (size_t)texts->size_max + 1) &&
+           lahar_buffer_reserve(&split->spans, GAP_COUNT_MAX * sizeof(struct span));
+}
+
+bool lahar_text_split_run(struct lahar_text_split *split, const struct lahar_column *texts,
+                          bool *is_split_out)
+{
+    *is_split_out = false;
+    if (split->pause_blocks > 0) {
+        split->pause_blocks--;
+        return true;
+    }
+    if (texts->entry_count < TEXT_COUNT_MIN || texts->data.size < TEXT_SIZE_MIN ||
+        memchr(texts->data.data, LAHAR_TEMPLATE_GAP, texts->data.size) != NULL) {
+        return true;
+    }
+    if (!reserve_scratch(split, texts)) {
+        return false;
+    }
+    const uint32_t *ends = lahar_column_ends(texts);
+    uint32_t start = 0;
+    bool is_hopeless = false;
+    for (uint32_t entry = 0; entry < texts->entry_count && !is_hopeless; entry++) {
+        if (!add_text(split, entry, texts->data.data + start, ends[entry] - start)) {
+            return false;
+        }
+        start = ends[entry];
+        is_hopeless = entry + 1 == EARLY_COUNT && split->templates.entry_count > EARLY_COUNT / 2;
+    }
+    if (is_hopeless || !is_worth_it(split, texts)) {
+        split->pause_blocks = PAUSE_BLOCK_COUNT;
+        lahar_text_split_clear(split);
+        return true;
+    }
+    *is_split_out = true;
+    return finish_variables(split);
+}
+
+void lahar_text_split_put_gaps(const struct lahar_text_split *split, struct lahar_buffer *out)
+{
+    const uint32_t *gaps = (const uint32_t *)(const void *)split->gaps.data;
+    const size_t count = split->gaps.size / sizeof gaps[0];
+    for (size_t i = 0; i < count; i++) {
+        lahar_buffer_put_varint(out, split->variables[gaps[i]]->written);
+    }
+}

@@ -1,0 +1,46 @@
+/* Splits the texts of a column into templates and variables, as log lines are made: what a line
+ * has in common with others, and what stands in its gaps.
+ *
+ * A variable is a run of ASCII letters, digits and inner hyphens that has a digit; a template is
+ * the text with LAHAR_TEMPLATE_GAP in place of each. Variables that stand at the same place behind
+ * the same words share a column. How a text is split is the writer's choice; readers only
+ * put it together. One thread. */
+#ifndef LAHAR_SEGMENT_TEXT_SPLIT_H
+#define LAHAR_SEGMENT_TEXT_SPLIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/segment/column_writer.h"
+
+struct lahar_text_variable {
+    struct lahar_column column; /* a slot for each text that has it */
+    uint64_t key;               /* of the place */
+    uint32_t written;           /* its number in this block */
+};
+
+struct lahar_text_split {
+    struct lahar_column templates; /* a slot for each text */
+    struct lahar_text_variable **variables;
+    uint32_t variable_count;
+    uint32_t variable_capacity;
+    struct lahar_buffer starts; /* u32 a template: its first gap in gaps */
+    struct lahar_buffer gaps;   /* u32: the variable that stands there */
+    struct lahar_buffer text;   /* template of the text at hand */
+    struct lahar_buffer spans;  /* its variables */
+    uint32_t pause_blocks;      /* still to be stored as they are */
+    const lahar_allocator *allocator;
+};
+
+void lahar_text_split_init(struct lahar_text_split *split, const lahar_allocator *allocator);
+void lahar_text_split_deinit(struct lahar_text_split *split);
+/* Readies for the next block. */
+void lahar_text_split_clear(struct lahar_text_split *split);
+/* Splits the entries of a column. *is_split_out: whether that is worth it. False when memory is
+ * refused. */
+bool lahar_text_split_run(struct lahar_text_split *split, const struct lahar_column *texts,
+                          bool *is_split_out);
+/* Appends the variables of all gaps of all templates, a varint each. */
+void lahar_text_split_put_gaps(const struct lahar_text_split *split, struct lahar_buffer *out);
+
+#endif
