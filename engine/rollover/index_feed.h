@@ -61,6 +61,11 @@ struct lahar_shard_column lahar_index_column(const struct lahar_index_feed *feed
 /* Room for count numbers in a scratch buffer; NULL when memory is refused. */
 uint32_t *lahar_index_reserve_values(struct lahar_buffer *buffer, uint32_t count);
 
+/* Whether texts are indexed by the templates and variables of their block, and doing so. */
+bool lahar_index_can_add_split(const struct lahar_element *element);
+lahar_status lahar_index_add_split(struct lahar_index_feed *feed, uint32_t field,
+                                   const struct lahar_element *element, lahar_error *error);
+
 /* What provenance adds to the fields of a block. */
 lahar_status lahar_index_add_provenance(struct lahar_index_feed *feed,
                                         const struct lahar_block_columns *block,

@@ -308,8 +308,12 @@ static lahar_status add_element(struct lahar_index_feed *feed, struct lahar_feed
                                      lahar_schema_field_name(feed->catalog, element->field),
                                      class_of(element->type), error));
     switch (element->type) {
-    case LAHAR_KEYWORD:
     case LAHAR_TEXT:
+        if (lahar_index_can_add_split(element)) {
+            return lahar_index_add_split(feed, place->field, element, error);
+        }
+        return add_values(feed, place->field, &element->column, false, error);
+    case LAHAR_KEYWORD:
     case LAHAR_UUID:
         return add_values(feed, place->field, &element->column, false, error);
     case LAHAR_LIST_UUID:

@@ -30,7 +30,7 @@ static const bool is_word[256] = {
     ['g'] = true, ['h'] = true, ['i'] = true, ['j'] = true, ['k'] = true, ['l'] = true,
     ['m'] = true, ['n'] = true, ['o'] = true, ['p'] = true, ['q'] = true, ['r'] = true,
     ['s'] = true, ['t'] = true, ['u'] = true, ['v'] = true, ['w'] = true, ['x'] = true,
-    ['y'] = true, ['z'] = true,
+    ['y'] = true, ['z'] = true, ['_'] = true,
 };
 
 void lahar_text_split_init(struct lahar_text_split *split, const lahar_allocator *allocator)
@@ -96,7 +96,7 @@ static uint32_t find_digit(const uint8_t *text, uint32_t size, uint32_t i)
     return i;
 }
 
-/* The start of the run of letters, digits and inner hyphens that holds the byte at i; at least
+/* The start of the run of letters, digits, '_' and inner hyphens that holds the byte at i; at least
  * limit. */
 static uint32_t start_of_run(const uint8_t *text, uint32_t limit, uint32_t i)
 {

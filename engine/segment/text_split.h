@@ -1,10 +1,10 @@
 /* Splits the texts of a column into templates and variables, as log lines are made: what a line
  * has in common with others, and what stands in its gaps.
  *
- * A variable is a run of ASCII letters, digits and inner hyphens that has a digit; a template is
- * the text with LAHAR_TEMPLATE_GAP in place of each. Variables that stand at the same place behind
- * the same words share a column. How a text is split is the writer's choice; readers only
- * put it together. One thread. */
+ * A variable is a run of ASCII letters, digits, '_' and inner hyphens that has a digit, so that
+ * no token of the index reaches across its ends; a template is the text with LAHAR_TEMPLATE_GAP in
+ * place of each. Variables that stand at the same place behind the same words share a column. How a
+ * text is split is the writer's choice; readers only put it together. One thread. */
 #ifndef LAHAR_SEGMENT_TEXT_SPLIT_H
 #define LAHAR_SEGMENT_TEXT_SPLIT_H
 
