@@ -88,12 +88,14 @@ static uint64_t estimate_charge(const struct lahar_block *block, size_t size)
     uint64_t charge = sizeof *block + size + block->header.image_size + block->arena.used_bytes;
     for (uint32_t i = 0; i < block->column_count; i++) {
         const struct lahar_block_column *column = &block->columns[i];
-        charge += (uint64_t)column->slot_count * 8 + (uint64_t)column->entry_count * 8;
-        if (column->entries_encoding != LAHAR_ENTRIES_RAW) {
-            charge += (uint64_t)column->entry_count * 32;
+        if (column->is_part) {
+            continue; /* decoded for a moment only */
         }
+        charge += (uint64_t)column->slot_count * 8 + (uint64_t)column->entry_count * 8;
         if (column->entries_encoding == LAHAR_ENTRIES_TEMPLATES) {
             charge += block->header.raw_size;
+        } else if (column->entries_encoding != LAHAR_ENTRIES_RAW) {
+            charge += (uint64_t)column->entry_count * 32;
         }
     }
     return charge;

@@ -24,6 +24,8 @@ struct join {
     struct template *templates; /* by entry of the template column */
     uint32_t *variables;        /* by gap of all templates in turn */
     uint32_t *next_slots;       /* by variable */
+    uint8_t *bytes;             /* the texts, room for as many bytes as rows had */
+    uint32_t *ends;
 };
 
 static lahar_status fail_texts(lahar_error *error)
@@ -135,40 +137,70 @@ static lahar_status join_all(struct join *join, struct lahar_block_column *texts
 {
     struct lahar_block *block = join->block;
     const uint64_t room = block->header.raw_size;
-    uint8_t *bytes = lahar_arena_allocate(&block->arena, (size_t)room + 1);
-    uint32_t *ends =
-        lahar_arena_allocate(&block->arena, (size_t)texts->entry_count * sizeof ends[0]);
-    if (bytes == NULL || ends == NULL) {
-        return fail_memory(error);
-    }
     uint64_t at = 0;
     for (uint32_t entry = 0; entry < texts->entry_count; entry++) {
         const uint32_t number = lahar_block_code(join->template_column, entry);
-        const uint64_t size = join_text(join, &join->templates[number], bytes + at, room - at);
+        const uint64_t size =
+            join_text(join, &join->templates[number], join->bytes + at, room - at);
         if (size == UINT64_MAX) {
             return fail_texts(error);
         }
         at += size;
-        ends[entry] = (uint32_t)at;
+        join->ends[entry] = (uint32_t)at;
     }
     for (uint32_t i = 0; i < texts->variable_count; i++) {
         if (join->next_slots[i] != block->columns[texts->templates + 1 + i].slot_count) {
             return fail_texts(error);
         }
     }
-    texts->bytes = bytes;
-    texts->ends = ends;
+    texts->bytes = join->bytes;
+    texts->ends = join->ends;
     return LAHAR_OK;
+}
+
+/* Forgets what was decoded of the parts, whose memory goes. */
+static void forget_parts(struct lahar_block *block, const struct lahar_block_column *texts)
+{
+    for (uint32_t i = 0; i <= texts->variable_count; i++) {
+        struct lahar_block_column *part = &block->columns[texts->templates + i];
+        part->codes = NULL;
+        part->bytes = NULL;
+        part->ends = NULL;
+        part->numbers = NULL;
+        part->is_text_lazy = false;
+        atomic_store_explicit(&part->is_ready, false, memory_order_relaxed);
+    }
+}
+
+static lahar_status join_parts(struct join *join, struct lahar_block_column *texts,
+                               lahar_error *error)
+{
+    for (uint32_t i = 0; i <= texts->variable_count; i++) {
+        LAHAR_TRY(need_all(join->block, texts->templates + i, error));
+    }
+    LAHAR_TRY(read_gaps(join, error));
+    return join_all(join, texts, error);
 }
 
 lahar_status lahar_block_join_texts(struct lahar_block *block, uint32_t number, lahar_error *error)
 {
     struct lahar_block_column *texts = &block->columns[number];
-    for (uint32_t i = 0; i <= texts->variable_count; i++) {
-        LAHAR_TRY(need_all(block, texts->templates + i, error));
-    }
+    const uint64_t room = block->header.raw_size;
     struct join join = {
-        .block = block, .texts = texts, .template_column = &block->columns[texts->templates]};
-    LAHAR_TRY(read_gaps(&join, error));
-    return join_all(&join, texts, error);
+        .block = block,
+        .texts = texts,
+        .template_column = &block->columns[texts->templates],
+        .bytes = lahar_arena_allocate(&block->arena, (size_t)room + 1),
+        .ends = lahar_arena_allocate(&block->arena, (size_t)texts->entry_count * sizeof(uint32_t))};
+    if (join.bytes == NULL || join.ends == NULL) {
+        return fail_memory(error);
+    }
+    /* What is decoded of the parts is several times the texts and of no use afterwards. */
+    const struct lahar_arena kept = block->arena;
+    lahar_arena_init(&block->arena, block->allocator, 0);
+    const lahar_status status = join_parts(&join, texts, error);
+    forget_parts(block, texts);
+    lahar_arena_deinit(&block->arena);
+    block->arena = kept;
+    return status;
 }

@@ -118,7 +118,7 @@ static void take_template_columns(struct parser *parser)
         column->templates = parser->next_column;
         for (uint32_t k = 0; k <= column->variable_count; k++) {
             struct lahar_block_column *part = &block->columns[parser->next_column++];
-            part->is_item = true;
+            part->is_part = true;
             parser->reader.failed = parser->reader.failed || part->kind != LAHAR_COLUMN_BYTES ||
                                     part->codes_encoding >= LAHAR_CODES_MAPPED_IDENTITY ||
                                     part->entries_encoding == LAHAR_ENTRIES_TEMPLATES;

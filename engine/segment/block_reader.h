@@ -44,6 +44,7 @@ struct lahar_block_column {
     struct lahar_byte_range text_range;
     uint32_t templates;      /* of entries in templates: their column, followed by */
     uint32_t variable_count; /* so many columns of variables */
+    bool is_part;            /* of texts: templates or a variable; decoded with them only */
     bool is_item;            /* slots are items of lists: no row of their own */
     bool is_damaged;         /* decoding failed once and is not tried again */
     _Atomic bool is_ready;   /* what follows is decoded */
