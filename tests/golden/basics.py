@@ -58,20 +58,22 @@ class Bytes(Reader):
     def more(self):
         return self.at < len(self.data)
 
-    def head(self, magic, version, size):
-        """Magic, version, size and required features, which every structure begins with."""
+    def head(self, magic, version, size, known=0):
+        """Magic, version, size and required features, which every structure begins with. Returns
+        those features, of which known are known."""
         need(self.take(len(magic)) == magic, f"no {magic.decode('latin-1')}")
         found = self.uint(2)
         if found > version:
             raise Unsupported(f"{magic.decode('latin-1')} version {found}")
         need(found == version, f"{magic.decode('latin-1')} version {found}")
         need(self.uint(2) == size, f"{magic.decode('latin-1')}: size of the structure")
-        self.no_features(4)
+        return self.no_features(4, known)
 
-    def no_features(self, size):
+    def no_features(self, size, known=0):
         features = self.uint(size)
-        if features:
+        if features & ~known:
             raise Unsupported(f"required features {features:#x}")
+        return features
 
 
 def checked(data, what):

@@ -69,8 +69,10 @@ def parse(output):
 def fresh(checks):
     store = os.path.join(checks.scratch, "store")
     make_golden.make_closed(checks.lahar, store)
-    for workload, stream, form in (("W1", "provenance", "JSONEachRow"), ("W2", "log", "LineAsString")):
-        data = make_golden.run(checks.load, "gen", "--workload", workload, "-n", "150")
+    # Of the lines so many that they are split into templates and variables.
+    for workload, stream, form, count in (("W1", "provenance", "JSONEachRow", "150"),
+                                          ("W2", "log", "LineAsString", "2000")):
+        data = make_golden.run(checks.load, "gen", "--workload", workload, "-n", count)
         make_golden.ingest(checks.lahar, store, stream, form, data)
     checks.compare("rows in the journals", store, checks.scan(store))
     make_golden.run(checks.lahar, "rollover", store)

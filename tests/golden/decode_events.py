@@ -38,17 +38,20 @@ def number_run(data, count):
 
 
 class Column:
-    def __init__(self, r, image):
+    def __init__(self, r, image, encoding_max):
         self.kind, self.codes_encoding, self.entries_encoding = r.uint(1), r.uint(1), r.uint(1)
         self.slots, self.entry_count = r.varint(), r.varint()
-        need(self.kind in (1, 2, 3) and self.codes_encoding <= 8 and self.entries_encoding <= 2,
+        need(self.kind in (1, 2, 3) and self.codes_encoding <= 8 and self.entries_encoding <= encoding_max,
              "a column's kind or encoding")
         self.source = r.varint() if self.codes_encoding >= 5 else None
         self.codes_data = section(r, image)
         self.entries_data = section(r, image)
         raw = self.kind == BYTES_COLUMN and self.entries_encoding == 0
         self.text = section(r, image) if raw else b""
-        self.entries = self.read_entries() if self.entry_count else []
+        self.has_templates = self.kind == BYTES_COLUMN and self.entries_encoding == 3
+        self.variables = r.varint() if self.has_templates else 0
+        need(self.entry_count or not self.has_templates, "templates without texts")
+        self.entries = self.read_entries() if self.entry_count and not self.has_templates else []
         self.codes = None
 
     def read_entries(self):
@@ -61,6 +64,15 @@ class Column:
             return number_run(data, count)
         if self.entries_encoding == 2:
             return [str(n).encode() for n in number_run(data, count)]
+        if self.entries_encoding == 4:
+            need(data and 1 <= data[0] <= 18, "digits of numbers")
+            texts = [b"%0*d" % (data[0], n) for n in number_run(data[1:], count)]
+            need(all(len(text) == data[0] for text in texts), "digits of numbers")
+            return texts
+        if self.entries_encoding == 5:
+            size = data[0] if data else 0
+            need(size and len(data) == 1 + size * count, "hexadecimal digits")
+            return [data[1 + i * size:1 + (i + 1) * size].hex().encode() for i in range(count)]
         r = Bytes(data)
         equal = r.uint(1)
         need(equal <= 1, "sizes of entries")
@@ -106,6 +118,29 @@ class Column:
 
     def values(self):
         return [self.entries[code] for code in self.codes]
+
+    def join(self, parts):
+        """Fills entries from the columns of templates and variables."""
+        for part in parts:
+            need(part.kind == BYTES_COLUMN and not part.has_templates and part.codes_encoding < 5,
+                 "a column of texts' parts")
+            part.read_codes(parts, None, 0)
+        templates, variables = parts[0], [iter(part.values()) for part in parts[1:]]
+        need(templates.slots == self.entry_count, "slots of templates")
+        section_bytes, gaps = Bytes(self.entries_data), []
+        for template in templates.entries:
+            gaps.append([section_bytes.varint() for _ in range(template.count(b"\x11"))])
+            need(all(gap < len(variables) for gap in gaps[-1]), "a gap")
+        need(not section_bytes.more(), "gaps are left over")
+        for code in templates.codes:
+            pieces = templates.entries[code].split(b"\x11")
+            text = [pieces[0]]
+            for gap, piece in zip(gaps[code], pieces[1:]):
+                value = next(variables[gap], None)
+                need(value, "the value of a gap")
+                text += [value, piece]
+            self.entries.append(b"".join(text))
+        need(all(next(v, None) is None for v in variables), "values are left over")
 
 
 def section(r, image):
@@ -217,7 +252,7 @@ class Block:
 
     def __init__(self, data, at):
         r = Bytes(data, at)
-        r.head(b"LHBK", 1, 128)
+        features = r.head(b"LHBK", 1, 128, known=1)
         self.at, self.size = at, r.uint(4)
         codec, cipher = r.uint(1), r.uint(1)
         if codec > 1 or cipher:
@@ -236,10 +271,10 @@ class Block:
         self.image = inflate(r, Bytes(table), groups)
         need(r.at == at + self.size and len(self.image) == image_size, "sizes of a block")
         need(structure_size <= image_size, "the structure's size")
-        self.read_structure(Bytes(self.image[image_size - structure_size:]))
+        self.read_structure(Bytes(self.image[image_size - structure_size:]), 5 if features else 2)
 
-    def read_structure(self, r):
-        self.columns = [Column(r, self.image) for _ in range(r.varint())]
+    def read_structure(self, r, encoding_max):
+        self.columns = [Column(r, self.image, encoding_max) for _ in range(r.varint())]
         need([c.kind for c in self.columns[:4]] == [3, 3, 3, 3], "the first four columns")
         self.fields, at = [], 4
         for _ in range(r.varint()):
@@ -247,6 +282,12 @@ class Block:
             need(not self.fields or field.id > self.fields[-1].id, "order of fields")
             self.fields.append(field)
             at += len(field.columns)
+        for column in self.columns[:at]:
+            if column.has_templates:
+                parts = self.columns[at:at + 1 + column.variables]
+                need(len(parts) == 1 + column.variables, "columns of texts' parts")
+                column.join(parts)
+                at += len(parts)
         need(at == len(self.columns), "number of columns")
         self.tree = Tree(r, len(self.fields), False)
         need(not r.more(), "the structure has bytes left")

@@ -82,7 +82,7 @@ Test(store_damage, of_a_block_costs_its_events_alone)
     make_rolled_store(&fixture, streams);
     char path[160];
     find_file(&fixture, ".events", path);
-    cr_assert_eq(lahar_sim_disk_flip_bit(fixture.disk, path, 8 * 2000, NULL), LAHAR_OK);
+    cr_assert_eq(lahar_sim_disk_flip_bit(fixture.disk, path, 8 * 500, NULL), LAHAR_OK);
     store_fixture_open(&fixture);
     struct findings findings;
     verify(&fixture, false, &findings);
