@@ -40,7 +40,9 @@ static void expect_same(struct prov_store *prov, struct json_object *sources)
         lahar_error error = {.status = LAHAR_OK};
         cr_assert_eq(lahar_export_nifi_json(export_, event, &bytes, &error), LAHAR_OK, "%s",
                      error.message);
-        char *text = strndup(bytes.data, bytes.size);
+        char *text = calloc(1, bytes.size + 1);
+        cr_assert_not_null(text);
+        memcpy(text, bytes.data, bytes.size);
         struct json_object *out = json_tokener_parse(text);
         cr_assert_not_null(out, "%s", text);
         struct json_object *source = json_object_array_get_idx(sources, count++);
