@@ -269,9 +269,9 @@ lahar_status lahar_row_encode(struct lahar_buffer *buffer,
     }
     struct row_writer writer = {buffer, buffer->size, false};
     const size_t start = buffer->size;
-    uint8_t *to = make_room(&writer, buffer->data + start, LAHAR_ROW_HEADER_SIZE);
-    if (to != NULL) {
-        to += LAHAR_ROW_HEADER_SIZE;
+    uint8_t *to = NULL;
+    if (lahar_buffer_reserve(buffer, LAHAR_ROW_HEADER_SIZE)) {
+        to = buffer->data + start + LAHAR_ROW_HEADER_SIZE;
     }
     for (size_t i = 0; to != NULL && i < event->value_count; i++) {
         to = put_value(&writer, to, &event->values[i]);

@@ -138,7 +138,8 @@ static inline bool entry_equals(const struct lahar_column *column, uint32_t entr
 {
     const uint32_t *ends = lahar_column_ends(column);
     const uint32_t start = entry == 0 ? 0 : ends[entry - 1];
-    return ends[entry] - start == size && lahar_bytes_equal(column->data.data + start, data, size);
+    return ends[entry] - start == size &&
+           (size == 0 || lahar_bytes_equal(column->data.data + start, data, size));
 }
 
 static bool grow_table(struct lahar_column *column)

@@ -218,6 +218,9 @@ static bool add_text(struct lahar_text_split *split, uint32_t entry, const uint8
     if (split->templates.entry_count != known && !add_template(split, text, count)) {
         return false;
     }
+    if (count == 0) {
+        return true;
+    }
     const uint32_t *gaps =
         (const uint32_t *)(const void *)split->gaps.data +
         ((const uint32_t *)(const void *)split->starts.data)[split->templates.last_code];

@@ -93,8 +93,10 @@ struct lahar_reader {
 
 static inline struct lahar_reader lahar_reader_of(const void *data, size_t size)
 {
-    const uint8_t *p = data;
-    return (struct lahar_reader){p, size == 0 ? p : p + size, false};
+    /* No bytes may come as NULL, to which C allows no offset, not even 0. */
+    static const uint8_t nothing[1] = {0};
+    const uint8_t *p = size == 0 ? nothing : data;
+    return (struct lahar_reader){p, p + size, false};
 }
 
 static inline size_t lahar_reader_left(const struct lahar_reader *reader)

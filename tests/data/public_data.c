@@ -5,13 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+    ROOT_SIZE = 4096
+};
+
 unsigned public_passed;
 unsigned public_failed;
 
 const char *public_root(void)
 {
-    const char *from_environment = getenv("LAHAR_TEST_DATA");
-    return from_environment == NULL ? LAHAR_TEST_DATA : from_environment;
+    static char root[ROOT_SIZE];
+    const char *given = getenv("LAHAR_TEST_DATA");
+    const int size =
+        snprintf(root, sizeof root, "%s/public", given == NULL ? LAHAR_TEST_DATA : given);
+    return size < (int)sizeof root ? root : LAHAR_TEST_DATA;
 }
 
 bool public_expect(bool condition, const char *what, const char *detail)

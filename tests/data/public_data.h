@@ -20,7 +20,7 @@ extern unsigned public_failed;
 /* Counts, and says what has failed. */
 bool public_expect(bool condition, const char *what, const char *detail);
 
-/* $LAHAR_TEST_DATA, else the directory given at build time. */
+/* The folder "public" of $LAHAR_TEST_DATA, else of the directory given at build time. */
 const char *public_root(void);
 
 /* The whole file, terminated, to be freed; NULL when it cannot be read. */

@@ -3,7 +3,7 @@
  * rollover, after reopening, and after kill -9 and reopening.
  *
  * Every file is ingested as lines into a stream of its own. The files are
- * used in place: $LAHAR_TEST_DATA, else the directory given at build time. */
+ * used in place: "public" of $LAHAR_TEST_DATA, else the directory given at build time. */
 #include <dirent.h>
 #include <json-c/json.h>
 #include <signal.h>
