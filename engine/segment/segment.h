@@ -39,7 +39,7 @@ struct lahar_segment_info {
     uint64_t toc_bytes;
     uint64_t group_first_id;   /* the rolled id range of which this file holds one stream */
     uint64_t group_end_id;     /* exclusive */
-    uint32_t group_file_count; /* event files of that rollover */
+    uint32_t group_file_count; /* event files of that rollover; 0: joined from several rollovers */
 };
 
 /* "<first>-<last>.<number>" + suffix (".events", ".toc", ".shard"). */

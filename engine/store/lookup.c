@@ -123,7 +123,7 @@ static lahar_status read_stored(struct lahar_lookup *lookup, uint64_t id, struct
 {
     size_t low = 0;
     size_t high = lahar_snapshot_segment_count(lookup->snapshot);
-    /* The first file that begins above the id; those of its group lie before it. */
+    /* The first file that begins above the id. */
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
         const struct lahar_snapshot_segment *file =
@@ -134,11 +134,8 @@ static lahar_status read_stored(struct lahar_lookup *lookup, uint64_t id, struct
             high = middle;
         }
     }
-    while (low-- > 0) {
+    while (low-- > 0 && lahar_snapshot_reach(lookup->snapshot, low) >= id) {
         const struct lahar_snapshot_segment *file = lahar_snapshot_segment(lookup->snapshot, low);
-        if (lahar_segment_describe(file->segment)->group_end_id <= id) {
-            break;
-        }
         if (may_hold(file, id)) {
             const lahar_status status = read_file(lookup, file, id, arena, event_out, error);
             if (status != LAHAR_NOT_FOUND) {

@@ -71,7 +71,7 @@ struct lahar_manifest_state {
     size_t session_count;
     size_t session_capacity;
 
-    struct lahar_manifest_file *files; /* in the order of their rollovers */
+    struct lahar_manifest_file *files; /* by the first id of their rollover or rollovers */
     size_t file_count;
     size_t file_capacity;
 
@@ -113,6 +113,12 @@ void lahar_manifest_put_file_number(struct lahar_buffer *records, uint64_t numbe
 void lahar_manifest_put_limits(struct lahar_buffer *records, uint32_t stream, uint64_t max_bytes,
                                uint64_t max_age_ns);
 void lahar_manifest_put_remove(struct lahar_buffer *records, uint64_t file_number);
+/* In place of the files with these numbers, all of one stream, others that hold the same events:
+ * a joined file for its parts (engine/rollover/join.h), or the same file, number kept, with another
+ * shard. A file of which removed and added say the same number changes only its entry. */
+void lahar_manifest_put_replace(struct lahar_buffer *records, const uint64_t *removed,
+                                uint32_t removed_count, const struct lahar_manifest_file *added,
+                                uint32_t added_count);
 /* low_id and what has been dropped so far, of retention. */
 void lahar_manifest_put_dropped(struct lahar_buffer *records, uint32_t stream,
                                 const struct lahar_manifest_retention *retention);

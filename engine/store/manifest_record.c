@@ -90,10 +90,10 @@ void lahar_manifest_put_file_number(struct lahar_buffer *records, uint64_t numbe
     put_u64_record(records, LAHAR_MANIFEST_FILE_NUMBER, number);
 }
 
-void lahar_manifest_put_file(struct lahar_buffer *records, const struct lahar_manifest_file *file)
+static void put_file(struct lahar_buffer *records, const struct lahar_manifest_file *file)
 {
     const struct lahar_segment_info *info = &file->info;
-    const size_t at = begin_record(records, LAHAR_MANIFEST_FILE);
+    const size_t start = records->size;
     lahar_buffer_put_u64(records, info->first_id);
     lahar_buffer_put_u64(records, info->last_id);
     lahar_buffer_put_u64(records, info->number);
@@ -115,8 +115,30 @@ void lahar_manifest_put_file(struct lahar_buffer *records, const struct lahar_ma
     lahar_buffer_put_u32(records, file->shard_checksum);
     lahar_buffer_put_u32(records, file->toc_checksum);
     lahar_buffer_put_u64(records, file->age_stamp_ns);
-    LAHAR_ASSERT(records->has_failed ||
-                 records->size - at - sizeof(uint32_t) == LAHAR_MANIFEST_FILE_SIZE);
+    LAHAR_ASSERT(records->has_failed || records->size - start == LAHAR_MANIFEST_FILE_SIZE);
+}
+
+void lahar_manifest_put_file(struct lahar_buffer *records, const struct lahar_manifest_file *file)
+{
+    const size_t at = begin_record(records, LAHAR_MANIFEST_FILE);
+    put_file(records, file);
+    end_record(records, at);
+}
+
+void lahar_manifest_put_replace(struct lahar_buffer *records, const uint64_t *removed,
+                                uint32_t removed_count, const struct lahar_manifest_file *added,
+                                uint32_t added_count)
+{
+    const size_t at = begin_record(records, LAHAR_MANIFEST_REPLACE);
+    lahar_buffer_put_u32(records, removed_count);
+    for (uint32_t i = 0; i < removed_count; i++) {
+        lahar_buffer_put_u64(records, removed[i]);
+    }
+    lahar_buffer_put_u32(records, added_count);
+    for (uint32_t i = 0; i < added_count; i++) {
+        lahar_buffer_put_u32(records, LAHAR_MANIFEST_FILE_SIZE);
+        put_file(records, &added[i]);
+    }
     end_record(records, at);
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "engine/store/manifest.h"
+#include "engine/store/manifest_files.h"
 #include "engine/store/manifest_format.h"
 #include "io/base/error.h"
 
@@ -163,79 +164,6 @@ static lahar_status apply_session_end(struct lahar_manifest_state *state,
     return LAHAR_OK;
 }
 
-static lahar_status apply_file(struct lahar_manifest_state *state, struct lahar_reader *payload,
-                               lahar_error *error)
-{
-    struct lahar_manifest_file file = {0};
-    struct lahar_segment_info *info = &file.info;
-    info->first_id = lahar_read_u64(payload);
-    info->last_id = lahar_read_u64(payload);
-    info->number = lahar_read_u64(payload);
-    info->stream = lahar_read_u32(payload);
-    info->block_count = lahar_read_u32(payload);
-    info->event_count = lahar_read_u64(payload);
-    info->time_min_ns = (int64_t)lahar_read_u64(payload);
-    info->time_max_ns = (int64_t)lahar_read_u64(payload);
-    info->arrival_min_ns = (int64_t)lahar_read_u64(payload);
-    info->arrival_max_ns = (int64_t)lahar_read_u64(payload);
-    info->raw_bytes = lahar_read_u64(payload);
-    info->file_bytes = lahar_read_u64(payload);
-    info->toc_bytes = lahar_read_u64(payload);
-    info->group_first_id = lahar_read_u64(payload);
-    info->group_end_id = lahar_read_u64(payload);
-    info->group_file_count = lahar_read_u32(payload);
-    file.has_shard = (lahar_read_u32(payload) & LAHAR_MANIFEST_FILE_HAS_SHARD) != 0;
-    file.shard_bytes = lahar_read_u64(payload);
-    file.shard_checksum = lahar_read_u32(payload);
-    file.toc_checksum = lahar_read_u32(payload);
-    file.age_stamp_ns = lahar_reader_left(payload) >= 8 ? lahar_read_u64(payload) : 0;
-    size_t at = state->file_count;
-    while (at > 0 && state->files[at - 1].info.group_first_id > info->group_first_id) {
-        at--;
-    }
-    const struct lahar_manifest_file *last = at == 0 ? NULL : &state->files[at - 1];
-    const struct lahar_manifest_file *next = at == state->file_count ? NULL : &state->files[at];
-    if (payload->failed || info->first_id > info->last_id ||
-        info->first_id < info->group_first_id || info->last_id >= info->group_end_id ||
-        info->stream >= state->stream_count ||
-        (last != NULL && last->info.group_first_id != info->group_first_id &&
-         last->info.group_end_id > info->group_first_id) ||
-        (next != NULL && next->info.group_first_id < info->group_end_id)) {
-        return lahar_fail(error, LAHAR_CORRUPT, "event file %llu has impossible ids",
-                          (unsigned long long)info->number);
-    }
-    void *files = state->files;
-    LAHAR_TRY(grow(state->allocator, &files, state->file_count, &state->file_capacity,
-                   sizeof *state->files, error));
-    state->files = files;
-    memmove(&state->files[at + 1], &state->files[at],
-            (state->file_count - at) * sizeof *state->files);
-    state->files[at] = file;
-    state->file_count++;
-    if (info->number >= state->next_file_number) {
-        state->next_file_number = info->number + 1;
-    }
-    return LAHAR_OK;
-}
-
-static lahar_status apply_remove(struct lahar_manifest_state *state, struct lahar_reader *payload,
-                                 lahar_error *error)
-{
-    const uint64_t number = lahar_read_u64(payload);
-    size_t at = 0;
-    while (at < state->file_count && state->files[at].info.number != number) {
-        at++;
-    }
-    if (payload->failed || at == state->file_count) {
-        return lahar_fail(error, LAHAR_CORRUPT, "event file %llu is removed and was not there",
-                          (unsigned long long)number);
-    }
-    memmove(&state->files[at], &state->files[at + 1],
-            (state->file_count - at - 1) * sizeof *state->files);
-    state->file_count--;
-    return LAHAR_OK;
-}
-
 /* The retention that a record is about, NULL when there is no such stream. */
 static struct lahar_manifest_retention *find_retention(struct lahar_manifest_state *state,
                                                        uint32_t stream)
@@ -351,7 +279,7 @@ static lahar_status apply_record(struct lahar_manifest_state *state, uint8_t typ
     case LAHAR_MANIFEST_CEILING:
         return apply_ceiling(state, payload, error);
     case LAHAR_MANIFEST_FILE:
-        return apply_file(state, payload, error);
+        return lahar_manifest_apply_file(state, payload, error);
     case LAHAR_MANIFEST_ROLLED:
         return apply_counter(&state->rolled_id, payload, "the rolled id", error);
     case LAHAR_MANIFEST_FILE_NUMBER:
@@ -361,11 +289,13 @@ static lahar_status apply_record(struct lahar_manifest_state *state, uint8_t typ
     case LAHAR_MANIFEST_LIMITS:
         return apply_limits(state, payload, error);
     case LAHAR_MANIFEST_REMOVE:
-        return apply_remove(state, payload, error);
+        return lahar_manifest_apply_remove(state, payload, error);
     case LAHAR_MANIFEST_DROPPED:
         return apply_dropped(state, payload, error);
     case LAHAR_MANIFEST_CLOCK:
         return apply_clock(state, payload, error);
+    case LAHAR_MANIFEST_REPLACE:
+        return lahar_manifest_apply_replace(state, payload, error);
     default:
         break;
     }

@@ -1,15 +1,15 @@
-/* Events in id order: group by group through the event files, then the resident
- * batches; newest first, the other way round.
+/* Events in id order: through the event files, then the resident batches; newest first, the
+ * other way round.
  *
- * The files of one group hold one stream each and their ids interleave, so they are
- * merged by a heap. A file waits in the heap under the nearest id that its next block can
- * have and loads the block only when that comes up, so a group of many streams holds few
+ * Files hold one stream each and their ids interleave, so those whose ranges have been
+ * reached are merged by a heap. A file waits in the heap under the nearest id that its next
+ * block can have and loads the block only when that comes up, so many streams hold few
  * blocks at a time. */
 #include "engine/store/cursor.h"
 #include "engine/store/store_state.h"
 #include "io/base/error.h"
 
-/* One file of the present group. */
+/* One file that is being read. */
 struct source {
     const struct lahar_snapshot_segment *file; /* NULL: a lost file */
     const struct lahar_segment_info *info;
@@ -27,11 +27,12 @@ struct lahar_scan {
     uint32_t stream;
     bool newest_first;
 
-    struct source *sources; /* of the present group, a heap */
+    struct source *sources; /* a heap */
     size_t source_count;
     size_t source_capacity;
-    size_t segment;   /* forwards the next file of no group yet, backwards one above it */
-    size_t lost;      /* the same among lost files */
+    size_t segment;   /* forwards the next file that was not opened, backwards one above it */
+    bool has_next;    /* there is one */
+    uint64_t next_id; /* that it may have, or one behind it */
     bool is_row_read; /* the first source's row was handed out by the last call */
 
     struct lahar_batch_walk walk;
@@ -44,35 +45,6 @@ static bool wants(const struct lahar_scan *scan, const struct lahar_segment_info
 {
     return (scan->stream == LAHAR_ANY_STREAM || scan->stream == info->stream) &&
            info->last_id >= scan->from_id && info->first_id < scan->to_id;
-}
-
-lahar_status lahar_scan_create(lahar_store *store, struct lahar_snapshot *snapshot,
-                               const lahar_scan_options *options, struct lahar_scan **scan_out,
-                               lahar_error *error)
-{
-    struct lahar_scan *scan = lahar_allocate_zeroed(&store->allocator, 1, sizeof *scan);
-    if (scan == NULL) {
-        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a scan");
-    }
-    scan->store = store;
-    scan->snapshot = snapshot;
-    scan->walk.snapshot = snapshot;
-    scan->stream = options->stream;
-    scan->newest_first = options->newest_first;
-    scan->from_id = options->from_id;
-    scan->to_id = lahar_snapshot_end(snapshot);
-    if (options->to_id != 0 && options->to_id < scan->to_id) {
-        scan->to_id = options->to_id;
-    }
-    if (scan->newest_first) {
-        scan->segment = lahar_snapshot_segment_count(snapshot);
-        scan->lost = lahar_snapshot_lost_count(snapshot);
-        scan->batch = lahar_snapshot_batch_count(snapshot);
-    } else {
-        scan->batch = lahar_snapshot_find_batch(snapshot, scan->from_id);
-    }
-    *scan_out = scan;
-    return LAHAR_OK;
 }
 
 void lahar_scan_destroy(struct lahar_scan *scan)
@@ -156,7 +128,7 @@ static lahar_status add_source(struct lahar_scan *scan, const struct source *sou
     return LAHAR_OK;
 }
 
-/* --- the files of a group -------------------------------------------------------------------- */
+/* --- the files -------------------------------------------------------------------------- */
 
 /* Sets the id under which a source waits for its block. False when no block is left that can
  * hold ids of the range. */
@@ -208,48 +180,83 @@ static const struct lahar_snapshot_segment *peek_file(struct lahar_scan *scan)
     return NULL;
 }
 
-/* The same among the lost ones. */
-static const struct lahar_segment_info *peek_lost(struct lahar_scan *scan)
-{
-    const size_t count = lahar_snapshot_lost_count(scan->snapshot);
-    while (scan->newest_first ? scan->lost > 0 : scan->lost < count) {
-        const struct lahar_segment_info *info =
-            lahar_snapshot_lost(scan->snapshot, scan->newest_first ? scan->lost - 1 : scan->lost);
-        if (wants(scan, info)) {
-            return info;
-        }
-        scan->lost = scan->newest_first ? scan->lost - 1 : scan->lost + 1;
-    }
-    return NULL;
-}
-
-/* Opens the files of the next group. LAHAR_NOT_FOUND when there is none. */
-static lahar_status open_group(struct lahar_scan *scan, lahar_error *error)
+/* Remembers from which id on the next file may have to be opened. */
+static void note_next(struct lahar_scan *scan)
 {
     const struct lahar_snapshot_segment *file = peek_file(scan);
-    const struct lahar_segment_info *lost = peek_lost(scan);
-    if (file == NULL && lost == NULL) {
-        return LAHAR_NOT_FOUND;
-    }
-    uint64_t group = lost == NULL ? 0 : lost->group_first_id;
+    scan->has_next = file != NULL;
     if (file != NULL) {
-        const uint64_t other = lahar_segment_describe(file->segment)->group_first_id;
-        if (lost == NULL || (scan->newest_first ? other > group : other < group)) {
-            group = other;
+        scan->next_id = scan->newest_first ? lahar_snapshot_reach(scan->snapshot, scan->segment - 1)
+                                           : lahar_segment_describe(file->segment)->first_id;
+    }
+}
+
+/* Opens every file that may have an id before the first source's, and at least one when there is no
+ * source. Those behind them in the list begin (end) later, since files are listed by first id. */
+static lahar_status open_due(struct lahar_scan *scan, lahar_error *error)
+{
+    while (scan->has_next && (scan->source_count == 0 ||
+                              (scan->newest_first ? scan->next_id >= scan->sources[0].id
+                                                  : scan->next_id <= scan->sources[0].id))) {
+        const struct lahar_snapshot_segment *file = peek_file(scan);
+        if (file != NULL) {
+            LAHAR_TRY(open_source(scan, file, error));
+            scan->segment = scan->newest_first ? scan->segment - 1 : scan->segment + 1;
+        }
+        note_next(scan);
+    }
+    return LAHAR_OK;
+}
+
+/* Lost files take part from the beginning: each is reported when its ids come up. */
+static lahar_status add_lost(struct lahar_scan *scan, lahar_error *error)
+{
+    const size_t count = lahar_snapshot_lost_count(scan->snapshot);
+    for (size_t i = 0; i < count; i++) {
+        const struct lahar_segment_info *info = lahar_snapshot_lost(scan->snapshot, i);
+        if (wants(scan, info)) {
+            const uint64_t first_id =
+                info->first_id < scan->from_id ? scan->from_id : info->first_id;
+            const uint64_t last_id = info->last_id < scan->to_id ? info->last_id : scan->to_id - 1;
+            const struct source source = {.info = info,
+                                          .id = scan->newest_first ? last_id : first_id};
+            LAHAR_TRY(add_source(scan, &source, error));
         }
     }
-    while (lost != NULL && lost->group_first_id == group) {
-        const struct source source = {.info = lost,
-                                      .id = scan->newest_first ? lost->last_id : lost->first_id};
-        LAHAR_TRY(add_source(scan, &source, error));
-        scan->lost = scan->newest_first ? scan->lost - 1 : scan->lost + 1;
-        lost = peek_lost(scan);
+    return LAHAR_OK;
+}
+
+lahar_status lahar_scan_create(lahar_store *store, struct lahar_snapshot *snapshot,
+                               const lahar_scan_options *options, struct lahar_scan **scan_out,
+                               lahar_error *error)
+{
+    struct lahar_scan *scan = lahar_allocate_zeroed(&store->allocator, 1, sizeof *scan);
+    if (scan == NULL) {
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a scan");
     }
-    while (file != NULL && lahar_segment_describe(file->segment)->group_first_id == group) {
-        LAHAR_TRY(open_source(scan, file, error));
-        scan->segment = scan->newest_first ? scan->segment - 1 : scan->segment + 1;
-        file = peek_file(scan);
+    scan->store = store;
+    scan->snapshot = snapshot;
+    scan->walk.snapshot = snapshot;
+    scan->stream = options->stream;
+    scan->newest_first = options->newest_first;
+    scan->from_id = options->from_id;
+    scan->to_id = lahar_snapshot_end(snapshot);
+    if (options->to_id != 0 && options->to_id < scan->to_id) {
+        scan->to_id = options->to_id;
     }
+    if (scan->newest_first) {
+        scan->segment = lahar_snapshot_segment_count(snapshot);
+        scan->batch = lahar_snapshot_batch_count(snapshot);
+    } else {
+        scan->batch = lahar_snapshot_find_batch(snapshot, scan->from_id);
+    }
+    note_next(scan);
+    const lahar_status status = add_lost(scan, error);
+    if (status != LAHAR_OK) {
+        lahar_scan_destroy(scan);
+        return status;
+    }
+    *scan_out = scan;
     return LAHAR_OK;
 }
 
@@ -328,9 +335,9 @@ static lahar_status next_stored(struct lahar_scan *scan, struct lahar_arena *are
         leave_row(scan);
     }
     for (;;) {
+        LAHAR_TRY(open_due(scan, error));
         if (scan->source_count == 0) {
-            LAHAR_TRY(open_group(scan, error));
-            continue;
+            return LAHAR_NOT_FOUND;
         }
         struct source *source = &scan->sources[0];
         if (source->file == NULL) {

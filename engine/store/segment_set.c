@@ -147,7 +147,8 @@ lahar_status lahar_segment_set_create(const struct lahar_segment_set *base,
     set->segments = lahar_allocate_zeroed(allocator, total, sizeof *set->segments);
     set->readable = lahar_allocate_zeroed(allocator, total, sizeof *set->readable);
     set->lost = lahar_allocate_zeroed(allocator, total, sizeof *set->lost);
-    if (set->segments == NULL || set->readable == NULL || set->lost == NULL) {
+    set->reach = lahar_allocate_zeroed(allocator, total, sizeof *set->reach);
+    if (set->segments == NULL || set->readable == NULL || set->lost == NULL || set->reach == NULL) {
         lahar_segment_set_release(set);
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a list of %zu event files", total);
     }
@@ -163,6 +164,8 @@ lahar_status lahar_segment_set_create(const struct lahar_segment_set *base,
     for (size_t i = 0; i < set->count; i++) {
         set->segments[i] =
             (struct lahar_snapshot_segment){set->readable[i]->segment, set->readable[i]->shard};
+        const uint64_t last_id = set->readable[i]->entry.info.last_id;
+        set->reach[i] = i > 0 && set->reach[i - 1] > last_id ? set->reach[i - 1] : last_id;
     }
     *set_out = set;
     return LAHAR_OK;
@@ -187,6 +190,7 @@ void lahar_segment_set_release(struct lahar_segment_set *set)
     }
     lahar_release(set->allocator, set->segments);
     lahar_release(set->allocator, set->readable);
+    lahar_release(set->allocator, set->reach);
     lahar_release(set->allocator, set->lost);
     lahar_release(set->allocator, set);
 }

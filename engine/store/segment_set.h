@@ -32,6 +32,7 @@ struct lahar_segment_set {
     size_t count;
     struct lahar_snapshot_segment *segments; /* readable files, in order of first id */
     struct lahar_stored_file **readable;     /* the same */
+    uint64_t *reach;                         /* the largest id up to and including each of them */
     size_t lost_count;
     struct lahar_stored_file **lost; /* files without a segment, in order of first id */
     const lahar_allocator *allocator;

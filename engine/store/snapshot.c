@@ -109,6 +109,11 @@ const struct lahar_snapshot_segment *lahar_snapshot_segment(const struct lahar_s
     return &snapshot->set->segments[index];
 }
 
+uint64_t lahar_snapshot_reach(const struct lahar_snapshot *snapshot, size_t index)
+{
+    return snapshot->set->reach[index];
+}
+
 size_t lahar_snapshot_lost_count(const struct lahar_snapshot *snapshot)
 {
     return snapshot->set->lost_count;

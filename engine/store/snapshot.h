@@ -40,6 +40,8 @@ uint64_t lahar_snapshot_durable(const struct lahar_snapshot *snapshot);
 size_t lahar_snapshot_segment_count(const struct lahar_snapshot *snapshot);
 const struct lahar_snapshot_segment *lahar_snapshot_segment(const struct lahar_snapshot *snapshot,
                                                             size_t index);
+/* The largest id in the files up to and including that one. */
+uint64_t lahar_snapshot_reach(const struct lahar_snapshot *snapshot, size_t index);
 /* Event files that are part of the snapshot and cannot be read at all: their
  * events are lost, not absent, and an answer about their ids says so (LAHAR_CORRUPT).
  * In order of first id. */

@@ -44,7 +44,7 @@ class Manifest:
         self.fields, self.streams, self.files = [], [], []
         self.sessions = []  # [session, first, end or None]
         self.ceiling, self.rolled, self.file_number = 1, 1, 1
-        self.offsets, self.limits, self.low_ids, self.age = {}, {}, {}, 0
+        self.offsets = {}
         self.limits, self.dropped = {}, {}  # by stream
         self.clock = None
         self.tail_is_torn = False
@@ -88,10 +88,10 @@ class Manifest:
         while r.more():
             kind = r.uint(1)
             payload = Bytes(r.take(r.uint(4)))
-            if 1 <= kind <= 13:
+            if 1 <= kind <= 14:
                 (self.field, self.stream, self.begin, self.end, self.raise_ceiling, self.file,
                  self.raise_rolled, self.raise_file_number, self.offset, self.limit, self.remove,
-                 self.drop, self.set_clock)[kind - 1](payload)
+                 self.drop, self.set_clock, self.replace)[kind - 1](payload)
             elif not kind & 0x80:
                 raise Unsupported(f"manifest record of type {kind}")
 
@@ -131,6 +131,8 @@ class Manifest:
         low, high = file.rollover
         need(low <= file.first <= file.last < high, "FILE: ids")
         need(file.stream < len(self.streams), "FILE: stream")
+        need(all(other.rollover[1] <= low or other.rollover[0] >= high for other in self.files
+                 if other.stream == file.stream), "FILE: overlaps another of its stream")
         self.files.append(file)
 
     def raise_rolled(self, r):
@@ -173,28 +175,19 @@ class Manifest:
         need(self.clock is None or clock[0] >= self.clock[0], "CLOCK")
         self.clock = clock
 
-
-    def limit(self, r):
-        stream = r.uint(4)
-        need(stream < len(self.streams) or stream == 0xFFFFFFFF, "LIMITS: stream")
-        self.limits[stream] = r.uint(8), r.uint(8)
-
-    def remove(self, r):
-        number = r.uint(8)
-        need(number in [file.number for file in self.files], "REMOVE: no such file")
-        self.files = [file for file in self.files if file.number != number]
-
-    def drop(self, r):
-        stream, low = r.uint(4), r.uint(8)
-        need(stream < len(self.streams) and low >= self.low_ids.get(stream, 0), "DROPPED")
-        self.low_ids[stream] = low
-        r.take(24)
-
-    def clock(self, r):
-        age = r.uint(8)
-        need(age >= self.age, "CLOCK")
-        self.age = age
-        r.take(24)
+    def replace(self, r):
+        def sums(files):
+            need(len({file.stream for file in files}) == 1, "REPLACE: stream")
+            return (files[0].stream, sum(f.events for f in files), sum(f.row_bytes for f in files),
+                    min(f.first for f in files), max(f.last for f in files))
+        numbers = [r.uint(8) for _ in range(r.uint(4))]
+        removed = [file for file in self.files if file.number in numbers]
+        need(len(removed) == len(numbers), "REPLACE: removed")
+        self.files = [file for file in self.files if file.number not in numbers]
+        count = len(self.files)
+        for _ in range(r.uint(4)):
+            self.file(Bytes(r.take(r.uint(4))))
+        need(sums(removed) == sums(self.files[count:]), "REPLACE: holds something else")
 
 
 def read_manifest(store):

@@ -90,7 +90,7 @@ def read_store(store):
     for source, key, value in offsets:
         manifest.offsets[source, key] = value
     events += tail
-    events = [event for event in events if event.id >= manifest.low_ids.get(event.stream, 0)]
+    events = [event for event in events if event.id >= manifest.dropped.get(event.stream, [0])[0]]
     events.sort(key=lambda event: event.id)
     ids = [event.id for event in events]
     need(len(set(ids)) == len(ids), "an id given twice")

@@ -105,6 +105,107 @@ static void check_everything(const struct lahar_manifest_state *state)
     cr_assert_arr_eq(state->offsets.records[0].value.data, "value", 5);
 }
 
+static struct lahar_manifest_file file_of(uint64_t number, uint32_t stream, uint64_t first_id,
+                                          uint64_t end_id)
+{
+    return (struct lahar_manifest_file){.info = {.first_id = first_id,
+                                                 .last_id = end_id - 1,
+                                                 .number = number,
+                                                 .stream = stream,
+                                                 .block_count = 1,
+                                                 .event_count = end_id - first_id,
+                                                 .raw_bytes = 10 * (end_id - first_id),
+                                                 .file_bytes = 400,
+                                                 .toc_bytes = 268,
+                                                 .group_first_id = first_id,
+                                                 .group_end_id = end_id,
+                                                 .group_file_count = 1}};
+}
+
+/* Applies a replacement to files 1, 2, 3 of stream 0, ids 1..9, 10..19, 20..29, beside file 4 of
+ * stream 1, ids 10..19. */
+static lahar_status replace(struct lahar_manifest_state *state, const uint64_t *removed,
+                            uint32_t removed_count, const struct lahar_manifest_file *added,
+                            uint32_t added_count)
+{
+    struct lahar_buffer records;
+    lahar_buffer_init(&records, &lahar_allocator_libc);
+    lahar_manifest_state_init(state, &lahar_allocator_libc);
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct lahar_manifest_stream stream = {.name = i == 0 ? "a" : "b",
+                                                     .schema = LAHAR_SCHEMA_LOG};
+        lahar_manifest_put_stream(&records, i, &stream);
+    }
+    const struct lahar_manifest_file files[] = {file_of(1, 0, 1, 10), file_of(2, 0, 10, 20),
+                                                file_of(3, 0, 20, 30), file_of(4, 1, 10, 20)};
+    for (size_t i = 0; i < 4; i++) {
+        lahar_manifest_put_file(&records, &files[i]);
+    }
+    lahar_manifest_put_replace(&records, removed, removed_count, added, added_count);
+    const lahar_status status = lahar_manifest_state_apply(state, records.data, records.size, NULL);
+    lahar_buffer_deinit(&records);
+    return status;
+}
+
+Test(manifest, replaces_files_by_one_that_holds_the_same)
+{
+    struct lahar_manifest_state state;
+    const uint64_t removed[] = {1, 2};
+    const struct lahar_manifest_file joined = file_of(5, 0, 1, 20);
+    cr_assert_eq(replace(&state, removed, 2, &joined, 1), LAHAR_OK);
+    cr_assert_eq(state.file_count, 3);
+    cr_assert_eq(state.files[0].info.number, 5);
+    cr_assert_eq(state.files[1].info.number, 4);
+    cr_assert_eq(state.files[2].info.number, 3);
+    cr_assert_eq(state.next_file_number, 6);
+    lahar_manifest_state_deinit(&state);
+}
+
+Test(manifest, replaces_a_shard_under_its_files_number)
+{
+    struct lahar_manifest_state state;
+    const uint64_t removed[] = {2};
+    struct lahar_manifest_file same = file_of(2, 0, 10, 20);
+    same.has_shard = true;
+    same.shard_bytes = 99;
+    cr_assert_eq(replace(&state, removed, 1, &same, 1), LAHAR_OK);
+    cr_assert_eq(state.file_count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        cr_assert_eq(state.files[i].shard_bytes, state.files[i].info.number == 2 ? 99 : 0);
+    }
+    lahar_manifest_state_deinit(&state);
+}
+
+Test(manifest, refuses_replacements_that_lose_or_invent_events)
+{
+    const uint64_t two[] = {1, 2};
+    const uint64_t unknown[] = {1, 9};
+    const uint64_t mixed[] = {2, 4};
+    const uint64_t gap[] = {1, 3};
+    struct lahar_manifest_file fewer = file_of(5, 0, 1, 20);
+    fewer.info.event_count--;
+    struct lahar_manifest_file smaller = file_of(5, 0, 1, 20);
+    smaller.info.raw_bytes--;
+    struct lahar_manifest_file around = file_of(5, 0, 1, 30);
+    around.info.event_count = 19;
+    around.info.raw_bytes = 190;
+    const struct lahar_manifest_file right = file_of(5, 0, 1, 20);
+    const struct lahar_manifest_file longer = file_of(5, 0, 1, 21);
+    const struct lahar_manifest_file other = file_of(5, 1, 1, 20);
+    const struct {
+        const uint64_t *removed;
+        const struct lahar_manifest_file *added;
+        uint32_t added_count;
+    } cases[] = {{two, &fewer, 1},     {two, &smaller, 1}, {two, &longer, 1}, {two, &other, 1},
+                 {unknown, &right, 1}, {mixed, &right, 1}, {gap, &around, 1}, {two, NULL, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct lahar_manifest_state state;
+        cr_assert_eq(replace(&state, cases[i].removed, 2, cases[i].added, cases[i].added_count),
+                     LAHAR_CORRUPT, "case %zu", i);
+        lahar_manifest_state_deinit(&state);
+    }
+}
+
 Test(manifest, keeps_every_kind_of_record_through_reopening_and_snapshots)
 {
     struct manifest_fixture fixture;
