@@ -1,11 +1,11 @@
 /* Writing columns. Block data that equals other block data is shared: content size and
  * file size, entry and lineage start are mostly the same numbers. */
-#include "index/column.h"
+#include "index/column_block.h"
 
 #include <string.h>
 
 #include "index/bitpack.h"
-#include "index/shard_format.h"
+#include "index/column.h"
 #include "index/vector.h"
 #include "io/base/error.h"
 
@@ -57,17 +57,8 @@ static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
     return a;
 }
 
-/* One block's values, before packing. */
-struct block {
-    uint64_t values[LAHAR_SHARD_COLUMN_BLOCK];
-    uint16_t positions[LAHAR_SHARD_COLUMN_BLOCK]; /* document within the block */
-    size_t count;
-    uint64_t min;
-    uint64_t max;
-};
-
 /* The largest number that divides the distance of every value from the minimum. */
-static uint64_t common_divisor(const struct block *block)
+static uint64_t common_divisor(const struct lahar_column_slice *block)
 {
     uint64_t divisor = 0;
     for (size_t i = 0; i < block->count && divisor != 1; i++) {
@@ -79,7 +70,7 @@ static uint64_t common_divisor(const struct block *block)
     return divisor == 0 ? 1 : divisor;
 }
 
-static void put_positions(struct lahar_buffer *out, const struct block *block)
+static void put_positions(struct lahar_buffer *out, const struct lahar_column_slice *block)
 {
     if (block->count * sizeof block->positions[0] < BITMAP_SIZE) {
         lahar_buffer_put(out, block->positions, block->count * sizeof block->positions[0]);
@@ -92,8 +83,8 @@ static void put_positions(struct lahar_buffer *out, const struct block *block)
     lahar_buffer_put(out, bitmap, sizeof bitmap);
 }
 
-static void put_values(struct lahar_buffer *out, const struct block *block, uint64_t divisor,
-                       unsigned width)
+static void put_values(struct lahar_buffer *out, const struct lahar_column_slice *block,
+                       uint64_t divisor, unsigned width)
 {
     if (width == 0) {
         return;
@@ -106,36 +97,65 @@ static void put_values(struct lahar_buffer *out, const struct block *block, uint
     lahar_bit_finish(&bits);
 }
 
-/* Appends the block's data and fills its zone; size is the number of its documents in the shard. */
-static void put_block(struct lahar_list_writer *writer, const struct block *block, size_t size,
-                      uint8_t *zone)
+void lahar_column_slice_begin(struct lahar_column_slice *slice)
 {
-    if (block->count == 0) {
-        memset(zone, 0, LAHAR_SHARD_ZONE_SIZE);
-        return;
-    }
-    struct lahar_buffer *out = writer->out;
-    const size_t start = out->size;
+    slice->count = 0;
+    slice->min = UINT64_MAX;
+    slice->max = 0;
+}
+
+void lahar_column_slice_add(struct lahar_column_slice *slice, uint16_t position, uint64_t value)
+{
+    slice->values[slice->count] = value;
+    slice->positions[slice->count] = position;
+    slice->count++;
+    slice->min = value < slice->min ? value : slice->min;
+    slice->max = value > slice->max ? value : slice->max;
+}
+
+void lahar_column_slice_encode(const struct lahar_column_slice *slice, size_t document_count,
+                               struct lahar_buffer *out)
+{
+    const uint64_t divisor = common_divisor(slice);
+    const unsigned width = lahar_bit_width((slice->max - slice->min) / divisor);
     enum lahar_column_kind kind = LAHAR_COLUMN_FULL;
-    if (block->count < size) {
-        kind = block->count * sizeof block->positions[0] < BITMAP_SIZE ? LAHAR_COLUMN_POSITIONS
+    if (slice->count != document_count) {
+        kind = slice->count * sizeof slice->positions[0] < BITMAP_SIZE ? LAHAR_COLUMN_POSITIONS
                                                                        : LAHAR_COLUMN_BITMAP;
     }
-    const uint64_t divisor = common_divisor(block);
-    const unsigned width = lahar_bit_width((block->max - block->min) / divisor);
     lahar_buffer_put_u8(out, (uint8_t)kind);
     lahar_buffer_put_u8(out, (uint8_t)width);
-    lahar_buffer_put_u16(out, (uint16_t)block->count);
+    lahar_buffer_put_u16(out, (uint16_t)slice->count);
     lahar_buffer_put_varint(out, divisor);
     if (kind != LAHAR_COLUMN_FULL) {
-        put_positions(out, block);
+        put_positions(out, slice);
     }
-    put_values(out, block, divisor, width);
-    const uint64_t data_size = out->size - start;
-    const uint64_t offset = lahar_blob_intern(writer->blobs, out, writer->base, start, 1);
-    lahar_store_u64(zone, block->min);
-    lahar_store_u64(zone + 8, block->max);
-    lahar_store_u64(zone + 16, offset << 16 | data_size);
+    put_values(out, slice, divisor, width);
+}
+
+void lahar_column_zone_put(struct lahar_buffer *zones, const struct lahar_column_slice *slice,
+                           uint64_t offset, uint64_t size)
+{
+    const bool is_empty = slice->count == 0;
+    lahar_buffer_put_u64(zones, is_empty ? 0 : slice->min);
+    lahar_buffer_put_u64(zones, is_empty ? 0 : slice->max);
+    lahar_buffer_put_u64(zones, is_empty ? 0 : offset << 16 | size);
+}
+
+/* Appends the block's data, if it has any, and its zone. */
+static void put_block(struct lahar_list_writer *writer, const struct lahar_column_slice *slice,
+                      size_t document_count, struct lahar_buffer *zones)
+{
+    struct lahar_buffer *out = writer->out;
+    const size_t start = out->size;
+    uint64_t offset = 0;
+    uint64_t size = 0;
+    if (slice->count != 0) {
+        lahar_column_slice_encode(slice, document_count, out);
+        size = out->size - start;
+        offset = lahar_blob_intern(writer->blobs, out, writer->base, start, 1);
+    }
+    lahar_column_zone_put(zones, slice, offset, size);
 }
 
 /* Values by group, when all documents of a group have the same one or none of them has any;
@@ -179,14 +199,12 @@ static void put_column(struct lahar_list_writer *writer, const struct lahar_colu
     struct lahar_buffer extras;
     lahar_buffer_init(&zones, out->allocator);
     lahar_buffer_init(&extras, out->allocator);
-    struct block block;
+    struct lahar_column_slice block;
     size_t next = 0;
     for (uint64_t first = 0; first < count; first += LAHAR_SHARD_COLUMN_BLOCK) {
         const uint64_t left = count - first;
         const uint64_t size = left < LAHAR_SHARD_COLUMN_BLOCK ? left : LAHAR_SHARD_COLUMN_BLOCK;
-        block.count = 0;
-        block.min = UINT64_MAX;
-        block.max = 0;
+        lahar_column_slice_begin(&block);
         uint32_t previous = UINT32_MAX;
         for (; next < values->count && values->documents[next] < first + size; next++) {
             const uint32_t document = values->documents[next];
@@ -197,15 +215,9 @@ static void put_column(struct lahar_list_writer *writer, const struct lahar_colu
                 continue;
             }
             previous = document;
-            block.values[block.count] = value;
-            block.positions[block.count] = (uint16_t)(document - first);
-            block.count++;
-            block.min = value < block.min ? value : block.min;
-            block.max = value > block.max ? value : block.max;
+            lahar_column_slice_add(&block, (uint16_t)(document - first), value);
         }
-        uint8_t zone[LAHAR_SHARD_ZONE_SIZE];
-        put_block(writer, &block, (size_t)size, zone);
-        lahar_buffer_put(&zones, zone, sizeof zone);
+        put_block(writer, &block, (size_t)size, &zones);
     }
     column_out->zones = out->size - writer->base;
     lahar_buffer_put(out, zones.data, zones.size);

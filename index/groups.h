@@ -42,6 +42,10 @@ size_t lahar_group_map_cover(struct lahar_group_map *map, const uint32_t *docume
 uint64_t lahar_group_table_write(struct lahar_buffer *out, size_t base,
                                  const struct lahar_group_map *map, uint32_t document_count);
 
+/* Appends one block of the table: count groups of so many documents, which follow one another. */
+void lahar_group_block_put(struct lahar_buffer *out, const uint32_t *sizes, size_t count,
+                           const uint32_t *documents);
+
 /* --- in an open shard --- */
 
 struct lahar_group_table {
@@ -58,6 +62,12 @@ lahar_status lahar_group_table_expand(struct lahar_shard_pages *pages,
 lahar_status lahar_group_table_size(struct lahar_shard_pages *pages,
                                     const struct lahar_group_table *table, uint32_t document_count,
                                     uint64_t *size_out, lahar_error *error);
+/* Passes the documents of each group, in order of group, to visit. */
+typedef lahar_status (*lahar_group_visit)(void *context, uint32_t group, const uint32_t *documents,
+                                          uint32_t count, lahar_error *error);
+lahar_status lahar_group_table_visit(struct lahar_shard_pages *pages,
+                                     const struct lahar_group_table *table, uint32_t document_count,
+                                     lahar_group_visit visit, void *context, lahar_error *error);
 /* Adds the documents of those of the groups 64 * number .. 64 * number + 63 whose bits are set in
  * members. LAHAR_CORRUPT also when there are no such groups. */
 lahar_status lahar_group_table_add_word(struct lahar_shard_pages *pages,

@@ -4,6 +4,7 @@
 
 #include "index/bitpack.h"
 #include "index/shard_format.h"
+#include "index/vector.h"
 #include "io/base/error.h"
 
 enum {
@@ -160,6 +161,61 @@ lahar_status lahar_group_table_expand(struct lahar_shard_pages *pages,
         }
     }
     return LAHAR_OK;
+}
+
+/* Decodes a block into documents, which has room for them, and visits its groups. */
+static lahar_status visit_block(const struct block *block, uint32_t first_group,
+                                uint32_t *documents, uint32_t document_count,
+                                lahar_group_visit visit, void *context, lahar_error *error)
+{
+    const uint64_t mask = lahar_width_mask(block->document_width);
+    for (uint64_t i = 0; i < block->document_count; i++) {
+        const uint64_t document =
+            block->base + lahar_unpack_narrow(block->documents, i, block->document_width, mask);
+        if (document >= document_count) {
+            return corrupt(error);
+        }
+        documents[i] = (uint32_t)document;
+    }
+    uint64_t first = 0;
+    for (size_t i = 0; i < block->group_count; i++) {
+        const uint32_t count = (uint32_t)size_of(block, i);
+        LAHAR_TRY(visit(context, first_group + (uint32_t)i, documents + first, count, error));
+        first += count;
+    }
+    return LAHAR_OK;
+}
+
+lahar_status lahar_group_table_visit(struct lahar_shard_pages *pages,
+                                     const struct lahar_group_table *table, uint32_t document_count,
+                                     lahar_group_visit visit, void *context, lahar_error *error)
+{
+    uint32_t *documents = NULL;
+    size_t capacity = 0;
+    lahar_status status = LAHAR_OK;
+    for (uint64_t number = 0;
+         number * LAHAR_SHARD_GROUP_BLOCK < table->group_count && status == LAHAR_OK; number++) {
+        struct lahar_page_view view;
+        struct block block;
+        status = open_block(pages, table, number, document_count, &view, &block, error);
+        if (status != LAHAR_OK) {
+            break;
+        }
+        if (block.document_count > capacity) {
+            uint32_t *grown = lahar_vector_grow(pages->allocator, documents, &capacity,
+                                                (size_t)block.document_count, sizeof *documents);
+            status = grown == NULL ? lahar_fail(error, LAHAR_NO_MEMORY, "no memory for groups")
+                                   : LAHAR_OK;
+            documents = grown == NULL ? documents : grown;
+        }
+        if (status == LAHAR_OK) {
+            status = visit_block(&block, (uint32_t)(number * LAHAR_SHARD_GROUP_BLOCK), documents,
+                                 document_count, visit, context, error);
+        }
+        lahar_page_view_close(pages, &view);
+    }
+    lahar_release(pages->allocator, documents);
+    return status;
 }
 
 _Static_assert(LAHAR_SHARD_GROUP_BLOCK == 64, "a block of groups is a word of a set");

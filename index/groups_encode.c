@@ -80,8 +80,8 @@ static bool order_documents(const struct lahar_group_map *map, uint32_t document
     return start == document_count;
 }
 
-static void put_block(struct lahar_buffer *out, const uint32_t *sizes, size_t count,
-                      const uint32_t *documents)
+void lahar_group_block_put(struct lahar_buffer *out, const uint32_t *sizes, size_t count,
+                           const uint32_t *documents)
 {
     uint32_t all_sizes = 0;
     uint32_t total = 0;
@@ -129,7 +129,7 @@ uint64_t lahar_group_table_write(struct lahar_buffer *out, size_t base,
         const uint32_t left = map->group_count - group;
         const size_t count = left < LAHAR_SHARD_GROUP_BLOCK ? left : LAHAR_SHARD_GROUP_BLOCK;
         lahar_buffer_put_u64(&directory, out->size - base);
-        put_block(out, map->sizes + group, count, next);
+        lahar_group_block_put(out, map->sizes + group, count, next);
         for (size_t i = 0; i < count; i++) {
             next += map->sizes[group + i];
         }

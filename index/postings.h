@@ -9,11 +9,12 @@
 #include "index/groups.h"
 #include "index/shard_pages.h"
 
-/* Where lists are written: a shard from byte base of out on. */
+/* Where lists are written: byte p of out is byte p - base of the shard, in the arithmetic of
+ * size_t, so that base wraps where the first bytes of the shard are not in out any more. */
 struct lahar_list_writer {
     struct lahar_buffer *out;
     size_t base;
-    struct lahar_blob_table *blobs;
+    struct lahar_blob_table *blobs; /* NULL: equal lists are not looked for */
     uint32_t document_count;        /* of the shard */
     struct lahar_group_map *groups; /* NULL: none */
 };
@@ -22,6 +23,14 @@ struct lahar_list_writer {
  * shard_format.h). documents rise strictly; failure is left in out->has_failed. */
 uint64_t lahar_list_write(struct lahar_list_writer *writer, const uint32_t *documents,
                           size_t count);
+
+/* The same for the documents of groups, count of them in all, two groups or more or a single one.
+ */
+uint64_t lahar_list_write_groups(struct lahar_list_writer *writer, uint64_t count,
+                                 const uint32_t *groups, size_t group_count,
+                                 uint32_t all_group_count);
+/* The reference to the list that was put into out from start on. */
+uint64_t lahar_list_finish(struct lahar_list_writer *writer, size_t start);
 
 /* Where lists are read. */
 struct lahar_list_reader {

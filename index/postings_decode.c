@@ -1,11 +1,10 @@
 /* Decoding of posting lists into sets. Every count, width and document is checked against the
  * shard before use: a list is bytes from disk. */
-#include "index/postings.h"
+#include "index/list_read.h"
 
 #include <string.h>
 
 #include "index/bitpack.h"
-#include "index/shard_format.h"
 #include "io/base/error.h"
 
 enum {
@@ -15,12 +14,6 @@ enum {
     BITSET_PIECE = 4096,
     /* Skip entries read at a time, so that their data is one view. */
     SKIPS_AT_A_TIME = 64
-};
-
-struct list_head {
-    uint64_t count; /* documents */
-    enum lahar_list_kind kind;
-    uint64_t data; /* offset behind the first varint */
 };
 
 static lahar_status corrupt(lahar_error *error)
@@ -40,16 +33,16 @@ static lahar_status view_head(struct lahar_shard_pages *pages, uint64_t offset,
     return LAHAR_OK;
 }
 
-static lahar_status read_head(struct lahar_shard_pages *pages, uint64_t offset,
-                              struct list_head *head, lahar_error *error)
+lahar_status lahar_list_head_read(struct lahar_shard_pages *pages, uint64_t offset,
+                                  struct lahar_list_head *head, lahar_error *error)
 {
     struct lahar_page_view view;
     struct lahar_reader reader;
     LAHAR_TRY(view_head(pages, offset, &view, &reader, error));
     const uint8_t *begin = reader.next;
     const uint64_t v = lahar_read_varint(&reader);
-    *head = (struct list_head){v >> LAHAR_LIST_KIND_BITS, (enum lahar_list_kind)(v & 7),
-                               offset + (uint64_t)(reader.next - begin)};
+    *head = (struct lahar_list_head){v >> LAHAR_LIST_KIND_BITS, (enum lahar_list_kind)(v & 7),
+                                     offset + (uint64_t)(reader.next - begin)};
     const bool failed = reader.failed;
     lahar_page_view_close(pages, &view);
     return failed || head->count == 0 ? corrupt(error) : LAHAR_OK;
@@ -84,16 +77,9 @@ static bool add_gaps(struct lahar_docset *set, uint64_t base, const uint8_t *pac
     return true;
 }
 
-/* A short list: its first number and a view of the packed gaps behind it. */
-struct short_list {
-    uint64_t first;
-    size_t count;
-    unsigned width;
-    struct lahar_page_view gaps;
-};
-
-static lahar_status open_short(struct lahar_shard_pages *pages, const struct list_head *head,
-                               struct short_list *list, lahar_error *error)
+lahar_status lahar_list_short_open(struct lahar_shard_pages *pages,
+                                   const struct lahar_list_head *head,
+                                   struct lahar_list_short *list, lahar_error *error)
 {
     struct lahar_page_view view;
     struct lahar_reader reader;
@@ -112,11 +98,11 @@ static lahar_status open_short(struct lahar_shard_pages *pages, const struct lis
                                 &list->gaps, error);
 }
 
-static lahar_status read_short(struct lahar_shard_pages *pages, const struct list_head *head,
+static lahar_status read_short(struct lahar_shard_pages *pages, const struct lahar_list_head *head,
                                struct lahar_docset *set, lahar_error *error)
 {
-    struct short_list list;
-    LAHAR_TRY(open_short(pages, head, &list, error));
+    struct lahar_list_short list;
+    LAHAR_TRY(lahar_list_short_open(pages, head, &list, error));
     const bool is_valid = add_gaps(set, list.first, list.gaps.data, list.count, list.width);
     lahar_page_view_close(pages, &list.gaps);
     return is_valid ? LAHAR_OK : corrupt(error);
@@ -165,24 +151,9 @@ static lahar_status read_bitset(struct lahar_shard_pages *pages, uint64_t offset
     return LAHAR_OK;
 }
 
-struct skip {
-    uint32_t base;
-    unsigned width;
-    uint64_t offset; /* from the start of the list's data */
-};
-
-static struct skip skip_at(const uint8_t *skips, size_t index)
-{
-    const uint64_t v = lahar_load_u64(skips + index * LAHAR_SHARD_SKIP_SIZE);
-    return (struct skip){
-        (uint32_t)(v & lahar_width_mask(LAHAR_SKIP_BASE_BITS)),
-        (unsigned)(v >> LAHAR_SKIP_BASE_BITS & lahar_width_mask(LAHAR_SKIP_WIDTH_BITS)),
-        v >> (LAHAR_SKIP_BASE_BITS + LAHAR_SKIP_WIDTH_BITS)};
-}
-
 /* One block of count documents whose data begins at data and may take size bytes. */
-static bool add_block(struct lahar_docset *set, struct skip skip, size_t count, const uint8_t *data,
-                      uint64_t size)
+static bool add_block(struct lahar_docset *set, struct lahar_list_skip skip, size_t count,
+                      const uint8_t *data, uint64_t size)
 {
     if (skip.width == LAHAR_SKIP_BITSET) {
         return add_bits(set, skip.base, data, size);
@@ -197,7 +168,7 @@ static lahar_status read_block_run(struct lahar_shard_pages *pages, uint64_t dat
                                    const uint8_t *skips, size_t block_count, uint64_t end,
                                    size_t last_count, struct lahar_docset *set, lahar_error *error)
 {
-    const uint64_t begin = skip_at(skips, 0).offset;
+    const uint64_t begin = lahar_list_skip_at(skips, 0).offset;
     /* A block is at most 448 bytes of gaps, or a bit set smaller than those. */
     const uint64_t size_max = block_count * (LAHAR_SHARD_LIST_BLOCK * LAHAR_SKIP_BASE_BITS / 8);
     if (begin > end || end - begin > size_max) {
@@ -207,8 +178,8 @@ static lahar_status read_block_run(struct lahar_shard_pages *pages, uint64_t dat
     LAHAR_TRY(lahar_page_view_open(pages, data + begin, end - begin, &view, error));
     bool is_valid = true;
     for (size_t i = 0; i < block_count && is_valid; i++) {
-        const struct skip skip = skip_at(skips, i);
-        const uint64_t next = i + 1 < block_count ? skip_at(skips, i + 1).offset : end;
+        const struct lahar_list_skip skip = lahar_list_skip_at(skips, i);
+        const uint64_t next = i + 1 < block_count ? lahar_list_skip_at(skips, i + 1).offset : end;
         is_valid = skip.offset >= begin && skip.offset <= next && next <= end &&
                    add_block(set, skip, i + 1 < block_count ? LAHAR_SHARD_LIST_BLOCK : last_count,
                              view.data + (skip.offset - begin), next - skip.offset);
@@ -217,7 +188,7 @@ static lahar_status read_block_run(struct lahar_shard_pages *pages, uint64_t dat
     return is_valid ? LAHAR_OK : corrupt(error);
 }
 
-static lahar_status read_blocks(struct lahar_shard_pages *pages, const struct list_head *head,
+static lahar_status read_blocks(struct lahar_shard_pages *pages, const struct lahar_list_head *head,
                                 struct lahar_docset *set, lahar_error *error)
 {
     uint8_t size_bytes[4];
@@ -237,7 +208,7 @@ static lahar_status read_blocks(struct lahar_shard_pages *pages, const struct li
         const bool is_last = n == left;
         LAHAR_TRY(lahar_shard_pages_copy(pages, skips + block * LAHAR_SHARD_SKIP_SIZE, entries,
                                          (n + (is_last ? 0 : 1)) * LAHAR_SHARD_SKIP_SIZE, error));
-        const uint64_t end = is_last ? data_size : skip_at(entries, n).offset;
+        const uint64_t end = is_last ? data_size : lahar_list_skip_at(entries, n).offset;
         const uint64_t last_count =
             is_last ? head->count - (blocks - 1) * LAHAR_SHARD_LIST_BLOCK : LAHAR_SHARD_LIST_BLOCK;
         if (end > data_size) {
@@ -248,8 +219,9 @@ static lahar_status read_blocks(struct lahar_shard_pages *pages, const struct li
     return LAHAR_OK;
 }
 
-static lahar_status read_simple(struct lahar_shard_pages *pages, const struct list_head *head,
-                                struct lahar_docset *set, lahar_error *error)
+lahar_status lahar_list_read_simple(struct lahar_shard_pages *pages,
+                                    const struct lahar_list_head *head, struct lahar_docset *set,
+                                    lahar_error *error)
 {
     switch (head->kind) {
     case LAHAR_LIST_SHORT:
@@ -266,29 +238,37 @@ static lahar_status read_simple(struct lahar_shard_pages *pages, const struct li
     return corrupt(error);
 }
 
-static lahar_status read_group(const struct lahar_list_reader *lists, uint64_t offset,
-                               struct lahar_docset *set, lahar_error *error)
+lahar_status lahar_list_group(const struct lahar_list_reader *lists,
+                              const struct lahar_list_head *head, uint32_t *group_out,
+                              lahar_error *error)
 {
     struct lahar_page_view view;
     struct lahar_reader reader;
-    LAHAR_TRY(view_head(lists->pages, offset, &view, &reader, error));
+    LAHAR_TRY(view_head(lists->pages, head->data, &view, &reader, error));
     const uint64_t group = lahar_read_varint(&reader);
     const bool failed = reader.failed;
     lahar_page_view_close(lists->pages, &view);
-    if (failed || group >= lists->groups.group_count) {
-        return corrupt(error);
-    }
+    *group_out = (uint32_t)group;
+    return failed || group >= lists->groups.group_count ? corrupt(error) : LAHAR_OK;
+}
+
+static lahar_status read_group(const struct lahar_list_reader *lists,
+                               const struct lahar_list_head *head, struct lahar_docset *set,
+                               lahar_error *error)
+{
+    uint32_t group = 0;
+    LAHAR_TRY(lahar_list_group(lists, head, &group, error));
     return lahar_group_table_add_word(lists->pages, &lists->groups, group / LAHAR_SHARD_GROUP_BLOCK,
                                       UINT64_C(1) << (group % LAHAR_SHARD_GROUP_BLOCK), set, error);
 }
 
 /* A few groups go to their documents straight, those of one block of the table together. */
 static lahar_status read_few_groups(const struct lahar_list_reader *lists,
-                                    const struct list_head *head, struct lahar_docset *set,
+                                    const struct lahar_list_head *head, struct lahar_docset *set,
                                     lahar_error *error)
 {
-    struct short_list list;
-    LAHAR_TRY(open_short(lists->pages, head, &list, error));
+    struct lahar_list_short list;
+    LAHAR_TRY(lahar_list_short_open(lists->pages, head, &list, error));
     const uint64_t mask = lahar_width_mask(list.width);
     lahar_status status = LAHAR_OK;
     uint64_t group = list.first;
@@ -321,15 +301,15 @@ static lahar_status read_few_groups(const struct lahar_list_reader *lists,
 static lahar_status read_groups(const struct lahar_list_reader *lists, uint64_t offset,
                                 struct lahar_docset *set, lahar_error *error)
 {
-    struct list_head inner;
-    LAHAR_TRY(read_head(lists->pages, offset, &inner, error));
+    struct lahar_list_head inner;
+    LAHAR_TRY(lahar_list_head_read(lists->pages, offset, &inner, error));
     if (inner.kind == LAHAR_LIST_SHORT) {
         return read_few_groups(lists, &inner, set, error);
     }
     struct lahar_docset groups;
     LAHAR_TRY(
         lahar_docset_init(&groups, lists->groups.group_count, lists->pages->allocator, error));
-    lahar_status status = read_simple(lists->pages, &inner, &groups, error);
+    lahar_status status = lahar_list_read_simple(lists->pages, &inner, &groups, error);
     if (status == LAHAR_OK) {
         status = lahar_group_table_expand(lists->pages, &lists->groups, &groups, set, error);
     }
@@ -340,11 +320,11 @@ static lahar_status read_groups(const struct lahar_list_reader *lists, uint64_t 
 static lahar_status read_complement(struct lahar_shard_pages *pages, uint64_t offset,
                                     struct lahar_docset *set, lahar_error *error)
 {
-    struct list_head inner;
-    LAHAR_TRY(read_head(pages, offset, &inner, error));
+    struct lahar_list_head inner;
+    LAHAR_TRY(lahar_list_head_read(pages, offset, &inner, error));
     struct lahar_docset missing;
     LAHAR_TRY(lahar_docset_init(&missing, set->universe, pages->allocator, error));
-    const lahar_status status = read_simple(pages, &inner, &missing, error);
+    const lahar_status status = lahar_list_read_simple(pages, &inner, &missing, error);
     if (status == LAHAR_OK) {
         lahar_docset_invert(&missing);
         lahar_docset_or(set, &missing);
@@ -369,13 +349,13 @@ lahar_status lahar_list_read(const struct lahar_list_reader *reader, uint64_t re
         }
         return reference >> 2 <= LAHAR_SPECIAL_NONE ? LAHAR_OK : corrupt(error);
     }
-    struct list_head head;
-    LAHAR_TRY(read_head(reader->pages, reference >> 2, &head, error));
+    struct lahar_list_head head;
+    LAHAR_TRY(lahar_list_head_read(reader->pages, reference >> 2, &head, error));
     switch (head.kind) {
     case LAHAR_LIST_COMPLEMENT:
         return read_complement(reader->pages, head.data, set, error);
     case LAHAR_LIST_GROUP:
-        return read_group(reader, head.data, set, error);
+        return read_group(reader, &head, set, error);
     case LAHAR_LIST_GROUPS:
         return read_groups(reader, head.data, set, error);
     case LAHAR_LIST_SHORT:
@@ -383,7 +363,7 @@ lahar_status lahar_list_read(const struct lahar_list_reader *reader, uint64_t re
     case LAHAR_LIST_BITSET:
         break;
     }
-    return read_simple(reader->pages, &head, set, error);
+    return lahar_list_read_simple(reader->pages, &head, set, error);
 }
 
 lahar_status lahar_list_count(struct lahar_shard_pages *pages, uint64_t reference,
@@ -398,19 +378,19 @@ lahar_status lahar_list_count(struct lahar_shard_pages *pages, uint64_t referenc
         *count_out = reference >> 2 == LAHAR_SPECIAL_ALL ? document_count : 0;
         return LAHAR_OK;
     }
-    struct list_head head;
-    LAHAR_TRY(read_head(pages, reference >> 2, &head, error));
+    struct lahar_list_head head;
+    LAHAR_TRY(lahar_list_head_read(pages, reference >> 2, &head, error));
     *count_out = head.count;
     return head.count <= document_count ? LAHAR_OK : corrupt(error);
 }
 
 /* Counts without a set in between. */
-static lahar_status count_short(struct lahar_shard_pages *pages, const struct list_head *head,
+static lahar_status count_short(struct lahar_shard_pages *pages, const struct lahar_list_head *head,
                                 const struct lahar_docset *within, uint64_t *count_out,
                                 lahar_error *error)
 {
-    struct short_list list;
-    LAHAR_TRY(open_short(pages, head, &list, error));
+    struct lahar_list_short list;
+    LAHAR_TRY(lahar_list_short_open(pages, head, &list, error));
     const uint64_t mask = lahar_width_mask(list.width);
     uint64_t document = list.first;
     bool is_valid = true;
@@ -438,8 +418,8 @@ lahar_status lahar_list_count_within(const struct lahar_list_reader *reader, uin
         return LAHAR_OK;
     }
     if ((reference & 3) == 1) {
-        struct list_head head;
-        LAHAR_TRY(read_head(reader->pages, reference >> 2, &head, error));
+        struct lahar_list_head head;
+        LAHAR_TRY(lahar_list_head_read(reader->pages, reference >> 2, &head, error));
         if (head.kind == LAHAR_LIST_SHORT) {
             return count_short(reader->pages, &head, within, count_out, error);
         }

@@ -193,5 +193,28 @@ uint64_t lahar_list_write(struct lahar_list_writer *writer, const uint32_t *docu
          !put_complement(writer, documents, count))) {
         put_list(out, documents, count, writer->document_count);
     }
-    return lahar_blob_intern(writer->blobs, out, writer->base, start, 1) << 2 | 1;
+    return lahar_list_finish(writer, start);
+}
+
+uint64_t lahar_list_finish(struct lahar_list_writer *writer, size_t start)
+{
+    if (writer->blobs == NULL) {
+        return (uint64_t)(size_t)(start - writer->base) << 2 | 1;
+    }
+    return lahar_blob_intern(writer->blobs, writer->out, writer->base, start, 1) << 2 | 1;
+}
+
+uint64_t lahar_list_write_groups(struct lahar_list_writer *writer, uint64_t count,
+                                 const uint32_t *groups, size_t group_count,
+                                 uint32_t all_group_count)
+{
+    const size_t start = writer->out->size;
+    if (group_count == 1) {
+        lahar_buffer_put_varint(writer->out, count << LAHAR_LIST_KIND_BITS | LAHAR_LIST_GROUP);
+        lahar_buffer_put_varint(writer->out, groups[0]);
+    } else {
+        lahar_buffer_put_varint(writer->out, count << LAHAR_LIST_KIND_BITS | LAHAR_LIST_GROUPS);
+        put_list(writer->out, groups, group_count, all_group_count);
+    }
+    return lahar_list_finish(writer, start);
 }

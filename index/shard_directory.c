@@ -118,25 +118,10 @@ static void put_field(struct lahar_buffer *out, const struct lahar_directory_fie
     }
 }
 
-static void put_checksums(struct lahar_buffer *out, size_t base, size_t body_size)
-{
-    const size_t pages = (body_size + LAHAR_SHARD_PAGE_SIZE - 1) / LAHAR_SHARD_PAGE_SIZE;
-    if (!lahar_buffer_reserve(out, pages * 4)) {
-        return;
-    }
-    for (size_t page = 0; page < pages; page++) {
-        const size_t at = page * LAHAR_SHARD_PAGE_SIZE;
-        const size_t left = body_size - at;
-        const size_t size = left < LAHAR_SHARD_PAGE_SIZE ? left : (size_t)LAHAR_SHARD_PAGE_SIZE;
-        lahar_buffer_put_u32(out, lahar_shard_page_checksum(page, out->data + base + at, size));
-    }
-}
-
 void lahar_directory_write(struct lahar_directory *directory, const struct lahar_id_run *id_runs,
-                           size_t id_run_count, uint64_t last_id, struct lahar_buffer *out,
-                           size_t base)
+                           size_t id_run_count, uint64_t last_id, uint64_t body_size,
+                           const struct lahar_buffer *checksums, struct lahar_buffer *out)
 {
-    const size_t body_size = out->size - base;
     const size_t start = out->size;
     if (directory->field_count > 1) {
         qsort(directory->fields, directory->field_count, sizeof *directory->fields, compare_fields);
@@ -157,11 +142,9 @@ void lahar_directory_write(struct lahar_directory *directory, const struct lahar
     for (size_t i = 0; i < directory->field_count; i++) {
         put_field(out, &directory->fields[i]);
     }
-    if (out->has_failed) {
-        return;
-    }
-    put_checksums(out, base, body_size);
-    if (out->has_failed) {
+    lahar_buffer_put(out, checksums->data, checksums->size);
+    if (out->has_failed || checksums->has_failed) {
+        out->has_failed = true;
         return;
     }
     const size_t directory_size = out->size - start;

@@ -56,11 +56,11 @@ void lahar_directory_put_header(struct lahar_buffer *out);
 /* Whether the bytes are the header of a shard this version reads. */
 bool lahar_directory_header_is_valid(const uint8_t *header);
 
-/* Appends directory and trailer behind the pages, which begin at base; sorts the fields. Failure is
- * left in out->has_failed. */
+/* Appends directory and trailer, which go behind the body_size bytes of the pages; checksums: a u32
+ * a page. Sorts the fields. Failure is left in out->has_failed. */
 void lahar_directory_write(struct lahar_directory *directory, const struct lahar_id_run *id_runs,
-                           size_t id_run_count, uint64_t last_id, struct lahar_buffer *out,
-                           size_t base);
+                           size_t id_run_count, uint64_t last_id, uint64_t body_size,
+                           const struct lahar_buffer *checksums, struct lahar_buffer *out);
 
 /* Checks and parses the last bytes of a shard of shard_size bytes. */
 lahar_status lahar_trailer_read(const uint8_t *trailer, uint64_t shard_size,

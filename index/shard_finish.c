@@ -272,11 +272,16 @@ static bool write_field_terms(struct finish *finish, size_t field)
         }
     }
     if (entry->field_class == LAHAR_CLASS_UUID) {
+        lahar_buffer_clear(&finish->folded);
         for (size_t i = 0; i < used; i++) {
             finish->references[i] = write_documents(finish, finish->items[i].term);
+            lahar_buffer_put(&finish->folded, finish->items[i].folded, LAHAR_SHARD_UUID_SIZE);
         }
-        lahar_uuid_table_write(finish->lists.out, finish->lists.base, finish->lists.blobs,
-                               finish->items, finish->references, used, &entry->uuids);
+        if (finish->folded.has_failed) {
+            return false;
+        }
+        lahar_uuid_table_write(&finish->lists, finish->folded.data, finish->references, used,
+                               &entry->uuids);
         return true;
     }
     const size_t common = common_bytes(finish->items, used);
@@ -496,6 +501,26 @@ static void place_dictionaries(struct finish *finish)
     }
 }
 
+/* Sums the pages, of which the body consists up to here, and ends the shard. */
+static void write_directory(struct finish *finish)
+{
+    const struct lahar_shard_builder *builder = finish->builder;
+    struct lahar_buffer *out = finish->lists.out;
+    const size_t body_size = out->size - finish->lists.base;
+    struct lahar_buffer checksums;
+    lahar_buffer_init(&checksums, builder->allocator);
+    for (size_t at = 0; at < body_size && !out->has_failed; at += LAHAR_SHARD_PAGE_SIZE) {
+        const size_t left = body_size - at;
+        const size_t size = left < LAHAR_SHARD_PAGE_SIZE ? left : (size_t)LAHAR_SHARD_PAGE_SIZE;
+        lahar_buffer_put_u32(&checksums,
+                             lahar_shard_page_checksum(at / LAHAR_SHARD_PAGE_SIZE,
+                                                       out->data + finish->lists.base + at, size));
+    }
+    lahar_directory_write(&finish->directory, builder->id_runs, builder->id_run_count,
+                          builder->last_id, body_size, &checksums, out);
+    lahar_buffer_deinit(&checksums);
+}
+
 static bool write_all(struct finish *finish)
 {
     struct lahar_shard_builder *builder = finish->builder;
@@ -533,8 +558,7 @@ static bool write_all(struct finish *finish)
     }
     write_columns(finish);
     place_dictionaries(finish);
-    lahar_directory_write(directory, builder->id_runs, builder->id_run_count, builder->last_id,
-                          finish->lists.out, finish->lists.base);
+    write_directory(finish);
     return !finish->lists.out->has_failed && !finish->blocks.has_failed && !finish->tops.has_failed;
 }
 

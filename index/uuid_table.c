@@ -59,32 +59,41 @@ static void pad_to(struct lahar_buffer *out, size_t base, size_t alignment)
     }
 }
 
-static void put_directory(struct lahar_buffer *out, const struct lahar_term_item *items,
-                          size_t count, const struct lahar_uuid_table *table)
+static void put_directory(struct lahar_buffer *out, const uint8_t *keys, uint64_t count,
+                          const struct lahar_uuid_table *table)
 {
-    size_t next = 0;
+    uint64_t next = 0;
     for (uint64_t i = 0; i <= UINT64_C(1) << table->directory_bits; i++) {
-        while (next < count && directory_index(items[next].folded, table->skipped_bits,
-                                               table->directory_bits) < i) {
+        while (next < count && directory_index(keys + next * LAHAR_SHARD_UUID_SIZE,
+                                               table->skipped_bits, table->directory_bits) < i) {
             next++;
         }
         lahar_buffer_put_u32(out, (uint32_t)next);
     }
 }
 
-void lahar_uuid_table_write(struct lahar_buffer *out, size_t base, struct lahar_blob_table *blobs,
-                            const struct lahar_term_item *items, const uint64_t *references,
-                            size_t count, struct lahar_uuid_table *table_out)
+/* The offset of what was put into out from start on. */
+static uint64_t share(struct lahar_list_writer *writer, size_t start, uint64_t alignment)
 {
+    return writer->blobs == NULL
+               ? (uint64_t)(size_t)(start - writer->base)
+               : lahar_blob_intern(writer->blobs, writer->out, writer->base, start, alignment);
+}
+
+void lahar_uuid_table_write(struct lahar_list_writer *writer, const uint8_t *keys,
+                            const uint64_t *references, uint64_t count,
+                            struct lahar_uuid_table *table_out)
+{
+    struct lahar_buffer *out = writer->out;
     struct lahar_uuid_table table = {.count = count};
     uint64_t all = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (uint64_t i = 0; i < count; i++) {
         all |= references[i];
     }
     table.reference_width = lahar_bit_width(all);
     LAHAR_ASSERT(table.reference_width <= REFERENCE_WIDTH_MAX);
     if (count > 1) {
-        table.skipped_bits = common_bits(items[0].folded, items[count - 1].folded);
+        table.skipped_bits = common_bits(keys, keys + (count - 1) * LAHAR_SHARD_UUID_SIZE);
         const unsigned bits = lahar_bit_width(count);
         table.directory_bits = bits > BUCKET_BITS ? bits - BUCKET_BITS : 0;
         if (table.directory_bits > 128 - table.skipped_bits) {
@@ -92,22 +101,20 @@ void lahar_uuid_table_write(struct lahar_buffer *out, size_t base, struct lahar_
         }
     }
     /* Two fields may hold the same uuids, as an attribute that repeats the entity's does. */
-    pad_to(out, base, LAHAR_SHARD_UUID_SIZE);
+    pad_to(out, writer->base, LAHAR_SHARD_UUID_SIZE);
     size_t start = out->size;
-    for (size_t i = 0; i < count; i++) {
-        lahar_buffer_put(out, items[i].folded, LAHAR_SHARD_UUID_SIZE);
-    }
-    table.keys = lahar_blob_intern(blobs, out, base, start, LAHAR_SHARD_UUID_SIZE);
+    lahar_buffer_put(out, keys, (size_t)count * LAHAR_SHARD_UUID_SIZE);
+    table.keys = share(writer, start, LAHAR_SHARD_UUID_SIZE);
     start = out->size;
-    put_directory(out, items, count, &table);
-    table.directory = lahar_blob_intern(blobs, out, base, start, 1);
+    put_directory(out, keys, count, &table);
+    table.directory = share(writer, start, 1);
     start = out->size;
     struct lahar_bit_writer bits = {.out = out};
-    for (size_t i = 0; i < count; i++) {
+    for (uint64_t i = 0; i < count; i++) {
         lahar_bit_write(&bits, references[i], table.reference_width);
     }
     lahar_bit_finish(&bits);
-    table.references = lahar_blob_intern(blobs, out, base, start, 1);
+    table.references = share(writer, start, 1);
     *table_out = table;
 }
 

@@ -6,10 +6,8 @@
 
 #include <stdint.h>
 
-#include "index/blob_table.h"
 #include "index/postings.h"
 #include "index/shard_pages.h"
-#include "index/term_sort.h"
 
 /* Where the table of a field is. */
 struct lahar_uuid_table {
@@ -22,10 +20,10 @@ struct lahar_uuid_table {
     unsigned reference_width; /* bits, 0 .. 56 */
 };
 
-/* items are sorted and hold 16 bytes each; base: where the shard starts in out. */
-void lahar_uuid_table_write(struct lahar_buffer *out, size_t base, struct lahar_blob_table *blobs,
-                            const struct lahar_term_item *items, const uint64_t *references,
-                            size_t count, struct lahar_uuid_table *table_out);
+/* keys: count uuids of 16 bytes, sorted. */
+void lahar_uuid_table_write(struct lahar_list_writer *writer, const uint8_t *keys,
+                            const uint64_t *references, uint64_t count,
+                            struct lahar_uuid_table *table_out);
 
 /* Adds the documents of the uuid. */
 lahar_status lahar_uuid_table_find(const struct lahar_list_reader *reader,
