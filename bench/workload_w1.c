@@ -356,6 +356,11 @@ struct workload_w1 *workload_w1_create(uint64_t seed)
     return workload;
 }
 
+const char *workload_w1_type(uint32_t rank)
+{
+    return TYPES[rank];
+}
+
 void workload_w1_destroy(struct workload_w1 *workload)
 {
     free(workload);
@@ -414,7 +419,8 @@ void workload_w1_event(struct workload_w1 *workload, uint64_t index,
     event_out->index = index;
     event_out->time_ms = event_time_ms(workload->seed, index);
     event_out->lineage_start_ms = flowfile->born_ms;
-    event_out->type = string_bytes(TYPES[random_zipf_draw(&workload->types, &random)]);
+    event_out->type_rank = random_zipf_draw(&workload->types, &random);
+    event_out->type = string_bytes(TYPES[event_out->type_rank]);
     event_out->component = workload->component_ids[component];
     event_out->component_type = string_bytes(COMPONENT_TYPE[component % COMPONENT_TYPES]);
     event_out->uuid = flowfile->uuid;

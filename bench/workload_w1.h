@@ -28,6 +28,7 @@ struct workload_w1_event {
     uint64_t index;
     int64_t time_ms;          /* since the epoch */
     int64_t lineage_start_ms; /* when the FlowFile was born */
+    uint32_t type_rank;       /* 0: the most frequent */
     lahar_bytes type;         /* as NiFi spells it: "RECEIVE" */
     lahar_uuid component;
     lahar_bytes component_type;
@@ -42,6 +43,9 @@ struct workload_w1_event {
     lahar_pair previous[WORKLOAD_W1_PREVIOUS_MAX];
     uint32_t previous_count;
 };
+
+/* By rank. */
+const char *workload_w1_type(uint32_t rank);
 
 struct workload_w1;
 
