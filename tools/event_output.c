@@ -9,6 +9,7 @@
 #include <json-c/json.h>
 
 #include "tools/complain.h"
+#include "tools/interrupt.h"
 #include "tools/time_text.h"
 
 static const char DIM[] = "\033[2m";
@@ -406,4 +407,30 @@ enum exit_status event_output_write(struct event_output *output, const lahar_eve
     }
     output->written_count++;
     return ferror(stdout) == 0 ? status : finish_output(status);
+}
+
+enum exit_status event_output_write_all(struct event_output *output, event_output_next next,
+                                        void *context, uint64_t limit)
+{
+    enum exit_status status = EXIT_STATUS_DONE;
+    while ((limit == 0 || output->written_count < limit) && !interrupt_seen()) {
+        const lahar_event *event = NULL;
+        lahar_error error = {.status = LAHAR_OK};
+        const lahar_status got = next(context, &event, &error);
+        if (got == LAHAR_NOT_FOUND) {
+            return status;
+        }
+        if (got == LAHAR_CORRUPT) {
+            status = complain_of(&error);
+            continue;
+        }
+        if (got != LAHAR_OK) {
+            return complain_of(&error);
+        }
+        const enum exit_status written = event_output_write(output, event);
+        if (written != EXIT_STATUS_DONE) {
+            return written;
+        }
+    }
+    return interrupt_seen() ? EXIT_STATUS_INTERRUPTED : status;
 }

@@ -3,6 +3,7 @@
 #define LAHAR_TOOLS_EVENT_OUTPUT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "lahar/lahar.h"
 #include "tools/exit_status.h"
@@ -25,6 +26,12 @@ struct event_output {
 enum exit_status event_output_open(struct event_output *output, lahar_store *store,
                                    enum event_output_form form);
 enum exit_status event_output_write(struct event_output *output, const lahar_event *event);
+/* Writes what next gives until LAHAR_NOT_FOUND, an interrupt, or limit events (0: all). Damage is
+ * said, passed over, and told by the status at the end. */
+typedef lahar_status (*event_output_next)(void *context, const lahar_event **event_out,
+                                          lahar_error *error);
+enum exit_status event_output_write_all(struct event_output *output, event_output_next next,
+                                        void *context, uint64_t limit);
 void event_output_close(struct event_output *output);
 
 /* bytes as they may be shown on a terminal: control characters as \xHH. */

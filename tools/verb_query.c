@@ -248,29 +248,9 @@ static void print_total(const struct query_request *request, lahar_query *query,
     }
 }
 
-/* Damage costs its own events, is said, and lets the rest come. */
-static enum exit_status write_events(lahar_query *query, struct event_output *output)
+static lahar_status next_event(void *query, const lahar_event **event_out, lahar_error *error)
 {
-    enum exit_status damage = EXIT_STATUS_DONE;
-    for (;;) {
-        const lahar_event *event = NULL;
-        lahar_error error = {.status = LAHAR_OK};
-        const lahar_status status = lahar_query_next(query, &event, &error);
-        if (status == LAHAR_NOT_FOUND) {
-            return damage;
-        }
-        if (status == LAHAR_CORRUPT) {
-            damage = complain_of(&error);
-            continue;
-        }
-        if (status != LAHAR_OK) {
-            return complain_of(&error);
-        }
-        const enum exit_status written = event_output_write(output, event);
-        if (written != EXIT_STATUS_DONE) {
-            return written;
-        }
-    }
+    return lahar_query_next(query, event_out, error);
 }
 
 static enum exit_status write_groups(const struct query_request *request, lahar_query *query)
@@ -309,8 +289,9 @@ static enum exit_status answer(const struct query_request *request, lahar_store 
         return status;
     }
     const bool has_groups = request->facet_count != 0 || request->histogram != NULL;
-    if (request->options.count != LAHAR_COUNT_ONLY && (!has_groups || request->has_limit)) {
-        status = write_events(query, &output);
+    /* Where only a count is asked for, what is lost still is told here. */
+    if (!has_groups || request->has_limit) {
+        status = event_output_write_all(&output, next_event, query, 0);
     }
     if (status == EXIT_STATUS_DONE || status == EXIT_STATUS_CORRUPT) {
         const enum exit_status grouped = write_groups(request, query);

@@ -6,7 +6,6 @@
 #include "tools/arguments.h"
 #include "tools/complain.h"
 #include "tools/event_output.h"
-#include "tools/interrupt.h"
 #include "tools/store_access.h"
 #include "tools/verb.h"
 
@@ -61,31 +60,9 @@ struct scan_request {
     bool json;
 };
 
-/* Writes up to limit events (0: all). A damaged block is said and passed over. */
-static enum exit_status write_events(lahar_cursor *cursor, struct event_output *output,
-                                     uint64_t limit)
+static lahar_status next_event(void *cursor, const lahar_event **event_out, lahar_error *error)
 {
-    enum exit_status status = EXIT_STATUS_DONE;
-    while ((limit == 0 || output->written_count < limit) && !interrupt_seen()) {
-        const lahar_event *event = NULL;
-        lahar_error error = {.status = LAHAR_OK};
-        const lahar_status next = lahar_cursor_next(cursor, &event, &error);
-        if (next == LAHAR_NOT_FOUND) {
-            return status;
-        }
-        if (next == LAHAR_CORRUPT) {
-            status = complain_of(&error);
-            continue;
-        }
-        if (next != LAHAR_OK) {
-            return complain_of(&error);
-        }
-        const enum exit_status written = event_output_write(output, event);
-        if (written != EXIT_STATUS_DONE) {
-            return written;
-        }
-    }
-    return interrupt_seen() ? EXIT_STATUS_INTERRUPTED : status;
+    return lahar_cursor_next(cursor, event_out, error);
 }
 
 /* Writes the events of a cursor that was opened, or says why it was not. */
@@ -97,7 +74,7 @@ static enum exit_status write_cursor(lahar_store *store, lahar_cursor *cursor,
     enum exit_status status = event_output_open(&output, store, form);
     *written_count_out = 0;
     if (status == EXIT_STATUS_DONE) {
-        status = write_events(cursor, &output, limit);
+        status = event_output_write_all(&output, next_event, cursor, limit);
         *written_count_out = output.written_count;
         event_output_close(&output);
     }

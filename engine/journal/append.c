@@ -413,7 +413,7 @@ lahar_status lahar_journals_view(struct lahar_journals *journals, uint64_t wait_
         if (view_out->end_id >= next_id) {
             return LAHAR_OK;
         }
-        lahar_catalog_unview(&journals->catalog, view_out);
+        (void)lahar_catalog_unview(&journals->catalog, view_out);
         if (atomic_load_explicit(&journals->catalog.is_starved, memory_order_relaxed)) {
             return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to list the resident batches");
         }
@@ -431,9 +431,11 @@ lahar_status lahar_journals_view(struct lahar_journals *journals, uint64_t wait_
 
 void lahar_journals_unview(struct lahar_journals *journals, struct lahar_resident_view *view)
 {
-    lahar_catalog_unview(&journals->catalog, view);
-    lahar_journals_call_all(journals, LAHAR_ATTENTION_SPACE);
-    lahar_gate_signal(&journals->space);
+    /* Most reads end without freeing anything: they wake nobody. */
+    if (lahar_catalog_unview(&journals->catalog, view)) {
+        lahar_journals_call_all(journals, LAHAR_ATTENTION_SPACE);
+        lahar_gate_signal(&journals->space);
+    }
 }
 
 lahar_status lahar_journals_offsets(

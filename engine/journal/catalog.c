@@ -317,9 +317,11 @@ lahar_status lahar_catalog_view(struct lahar_catalog *catalog, struct lahar_resi
     return LAHAR_OK;
 }
 
-/* Frees what no view can see any more; must be called with the mutex held. */
-static void leave_limbo(struct lahar_catalog *catalog)
+/* Frees what no view can see any more and says whether that was anything; must be called with the
+ * mutex held. */
+static bool leave_limbo(struct lahar_catalog *catalog)
 {
+    bool is_any_freed = false;
     uint64_t oldest = catalog->epoch;
     for (const struct lahar_catalog_view *view = catalog->views; view != NULL; view = view->next) {
         oldest = view->epoch < oldest ? view->epoch : oldest;
@@ -330,6 +332,7 @@ static void leave_limbo(struct lahar_catalog *catalog)
         if (chunk->limbo_epoch <= oldest) {
             *link = chunk->next;
             lahar_chunk_put(catalog->chunks, chunk);
+            is_any_freed = true;
         } else {
             link = &chunk->next;
         }
@@ -339,14 +342,16 @@ static void leave_limbo(struct lahar_catalog *catalog)
         lahar_chunk_pool_discharge(catalog->chunks, catalog->recovered_bytes);
         catalog->recovered = NULL;
         catalog->recovered_epoch = 0;
+        is_any_freed = true;
     }
+    return is_any_freed;
 }
 
-void lahar_catalog_unview(struct lahar_catalog *catalog, struct lahar_resident_view *view_in)
+bool lahar_catalog_unview(struct lahar_catalog *catalog, struct lahar_resident_view *view_in)
 {
     struct lahar_catalog_view *view = view_in->pin;
     if (view == NULL) {
-        return;
+        return false;
     }
     (void)pthread_mutex_lock(&catalog->mutex);
     if (view->next != NULL) {
@@ -358,10 +363,11 @@ void lahar_catalog_unview(struct lahar_catalog *catalog, struct lahar_resident_v
         catalog->views = view->next;
     }
     array_release(catalog, view->array);
-    leave_limbo(catalog);
+    const bool is_any_freed = leave_limbo(catalog);
     unlock(catalog);
     lahar_release(catalog->allocator, view);
     memset(view_in, 0, sizeof *view_in);
+    return is_any_freed;
 }
 
 /* Moves the chunks that hold nothing at or above rolled_id to limbo and returns the list
@@ -426,7 +432,7 @@ void lahar_catalog_forget(struct lahar_catalog *catalog, uint64_t rolled_id)
         last->next = catalog->limbo;
         catalog->limbo = dropped;
     }
-    leave_limbo(catalog);
+    (void)leave_limbo(catalog);
     unlock(catalog);
     if (to_id > from_id) {
         catalog->durable_rose(catalog->context, from_id, to_id);

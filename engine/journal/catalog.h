@@ -97,7 +97,8 @@ void lahar_catalog_seal(struct lahar_catalog *catalog, struct lahar_chunk *chunk
 
 lahar_status lahar_catalog_view(struct lahar_catalog *catalog, struct lahar_resident_view *view_out,
                                 lahar_error *error);
-void lahar_catalog_unview(struct lahar_catalog *catalog, struct lahar_resident_view *view);
+/* Whether memory came free that was held for the view. */
+bool lahar_catalog_unview(struct lahar_catalog *catalog, struct lahar_resident_view *view);
 void lahar_catalog_forget(struct lahar_catalog *catalog, uint64_t rolled_id);
 lahar_status lahar_catalog_offsets(struct lahar_catalog *catalog, uint64_t from_id, uint64_t to_id,
                                    lahar_status (*visit)(void *context,

@@ -500,12 +500,12 @@ lahar_status lahar_query_next(lahar_query *query, const lahar_event **event_out,
 {
     *event_out = NULL;
     lahar_error_clear(error);
+    LAHAR_TRY(lahar_query_check(query, error));
+    LAHAR_TRY(report_lost(query, error));
     if (query->options.count == LAHAR_COUNT_ONLY ||
         (query->options.limit != 0 && query->returned >= query->options.limit)) {
         return LAHAR_NOT_FOUND;
     }
-    LAHAR_TRY(lahar_query_check(query, error));
-    LAHAR_TRY(report_lost(query, error));
     const lahar_status status = is_by_time(query->options.order)
                                     ? lahar_query_take_hit(query, event_out, error)
                                     : lahar_query_walk(query, event_out, error);

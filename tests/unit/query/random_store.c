@@ -1,14 +1,16 @@
-/* Random events and queries. The generator is seeded, so a failure repeats. */
+/* Random events. The generator is seeded, so a failure repeats. */
 #include "random_store.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define SECOND     INT64_C(1000000000)
-#define BASE_TIME  (INT64_C(1420502400) * SECOND) /* 2015-01-06 */
-#define TEXT_BYTES 4096
+#define SECOND      INT64_C(1000000000)
+#define BASE_TIME   (INT64_C(1420502400) * SECOND) /* 2015-01-06 */
+#define TEXT_BYTES  4096
+#define GIANT_BYTES 1000000
 
 uint64_t random_next(uint64_t *state)
 {
@@ -18,12 +20,17 @@ uint64_t random_next(uint64_t *state)
     return *state;
 }
 
-static uint32_t pick(uint64_t *state, uint32_t count)
+uint32_t random_pick(uint64_t *state, uint32_t count)
 {
     return (uint32_t)(random_next(state) >> 33) % count;
 }
 
-static const char *const words[] = {
+static uint32_t pick(uint64_t *state, uint32_t count)
+{
+    return random_pick(state, count);
+}
+
+const char *const random_words[RANDOM_WORDS] = {
     "error",
     "Timeout",
     "connection",
@@ -43,7 +50,7 @@ static const char *const words[] = {
     "\xff\xfe",
     "\x1b[31mred\x1b[0m",
 };
-static const char *const joints[] = {" ", " ", " ", ", ", ": ", "-", "/", "", "="};
+const char *const random_joints[RANDOM_JOINTS] = {" ", " ", " ", ", ", ": ", "-", "/", "", "="};
 static const char *const hosts[] = {"web-01", "WEB-01", "web-02", "db.example", "", "Web"};
 static const char *const levels[] = {"ERROR", "error", "Warn", "INFO", "DEBUG"};
 static const char *const keys[] = {"status", "mime.type", "tenant", "my key"};
@@ -146,8 +153,8 @@ static lahar_bytes random_text(struct scratch *scratch, uint64_t *state)
     const uint32_t count = pick(state, 40) == 0 ? 120 : pick(state, 7);
     for (uint32_t i = 0; i < count; i++) {
         size += (size_t)snprintf(text + size, TEXT_BYTES - size, "%s%s",
-                                 words[pick(state, COUNT_OF(words))],
-                                 joints[pick(state, COUNT_OF(joints))]);
+                                 random_words[pick(state, RANDOM_WORDS)],
+                                 random_joints[pick(state, RANDOM_JOINTS)]);
     }
     return (lahar_bytes){text, size};
 }
@@ -219,13 +226,13 @@ static void fill_log(struct scratch *scratch, struct random_store *random)
         value = add(scratch, store, "big", LAHAR_U64);
         value->as.u64 = pick(state, 3) == 0 ? UINT64_MAX - pick(state, 2) : pick(state, 10);
         value = add(scratch, store, "blob", LAHAR_BYTES);
-        value->as.bytes = bytes_of(words[pick(state, COUNT_OF(words))]);
+        value->as.bytes = bytes_of(random_words[pick(state, RANDOM_WORDS)]);
     }
     if (pick(state, 3) == 0) {
         value = add(scratch, store, "tags", LAHAR_LIST_KEYWORD);
         const uint32_t count = pick(state, 4);
         for (uint32_t i = 0; i < count; i++) {
-            scratch->items[i] = bytes_of(words[pick(state, COUNT_OF(words))]);
+            scratch->items[i] = bytes_of(random_words[pick(state, RANDOM_WORDS)]);
         }
         value->as.keywords.items = scratch->items;
         value->as.keywords.count = count;
@@ -261,12 +268,41 @@ static void fill_provenance(struct scratch *scratch, struct random_store *random
     }
 }
 
+/* Mostly rising, with stragglers, repeated times, times of arrival, and clocks that are wrong by
+ * years or by everything. */
+static int64_t random_time(struct random_store *random, uint32_t number)
+{
+    static const int64_t wrong[] = {0,         -1,        INT64_MIN + 1,
+                                    INT64_MAX, 999999999, BASE_TIME + 400 * 86400 * SECOND};
+    uint64_t *state = &random->state;
+    const uint32_t choice = pick(state, 40);
+    if (choice < 2) {
+        return LAHAR_TIME_OF_ARRIVAL;
+    }
+    if (choice == 2) {
+        return wrong[pick(state, COUNT_OF(wrong))];
+    }
+    return BASE_TIME + (int64_t)(number / 4) * 60 * SECOND - (int64_t)pick(state, 3) * 600 * SECOND;
+}
+
+static void add_event(struct random_store *random, lahar_batch *batch, const lahar_event *event)
+{
+    lahar_error error = {0};
+    cr_assert_eq(lahar_batch_add(batch, event, &error), LAHAR_OK, "%s", error.message);
+    random->event_count++;
+}
+
+static void commit(lahar_batch *batch)
+{
+    lahar_error error = {0};
+    cr_assert_eq(lahar_batch_commit(batch, NULL, NULL, &error), LAHAR_OK, "%s", error.message);
+}
+
 void random_store_append(struct random_store *random, uint32_t count)
 {
     lahar_batch *batch = NULL;
-    lahar_error error = {0};
-    cr_assert_eq(lahar_batch_create(random->store, &batch, &error), LAHAR_OK);
     uint32_t left = 0;
+    cr_assert_eq(lahar_batch_create(random->store, &batch, NULL), LAHAR_OK);
     for (uint32_t i = 0; i < count; i++) {
         static struct scratch scratch;
         scratch.count = scratch.text_count = scratch.map_count = scratch.uuid_list_count = 0;
@@ -276,243 +312,56 @@ void random_store_append(struct random_store *random, uint32_t count)
         } else {
             fill_provenance(&scratch, random);
         }
-        /* Mostly rising, with stragglers, repeated times and times of arrival. */
-        const int64_t time_ns = pick(&random->state, 20) == 0
-                                    ? LAHAR_TIME_OF_ARRIVAL
-                                    : BASE_TIME + (int64_t)(i / 4) * 60 * SECOND -
-                                          (int64_t)pick(&random->state, 3) * 600 * SECOND;
         const lahar_event event = {.stream = is_log ? random->log : random->provenance,
-                                   .time_ns = time_ns,
+                                   .time_ns = random_time(random, i),
                                    .values = scratch.values,
                                    .value_count = scratch.count};
-        cr_assert_eq(lahar_batch_add(batch, &event, &error), LAHAR_OK, "%s", error.message);
+        add_event(random, batch, &event);
+        if (i + 1 < count && pick(&random->state, 25) == 0) {
+            add_event(random, batch, &event); /* the same once more */
+            i++;
+        }
         if (left == 0) {
-            cr_assert_eq(lahar_batch_commit(batch, NULL, NULL, &error), LAHAR_OK, "%s",
-                         error.message);
+            commit(batch);
             left = pick(&random->state, 20);
         } else {
             left--;
         }
     }
-    cr_assert_eq(lahar_batch_commit(batch, NULL, NULL, &error), LAHAR_OK, "%s", error.message);
+    commit(batch);
     lahar_batch_destroy(batch);
 }
 
-/* --- queries ---------------------------------------------------------------------- */
-
-static void put(struct lahar_buffer *out, const char *text)
+void random_store_append_giants(struct random_store *random)
 {
-    lahar_buffer_put(out, text, strlen(text));
-}
-
-/* In quotation marks; bytes that need it escaped. */
-static void put_quoted(struct lahar_buffer *out, const char *text, size_t size)
-{
-    put(out, "\"");
-    for (size_t i = 0; i < size; i++) {
-        char escaped[8];
-        const uint8_t c = (uint8_t)text[i];
-        if (c < 0x20 || c == '"' || c == '\\' || c >= 0x80) {
-            (void)snprintf(escaped, sizeof escaped, "\\x%02x", c);
-            put(out, escaped);
-        } else {
-            lahar_buffer_put_u8(out, c);
+    static struct scratch scratch;
+    lahar_batch *batch = NULL;
+    cr_assert_eq(lahar_batch_create(random->store, &batch, NULL), LAHAR_OK);
+    char *giant = malloc(GIANT_BYTES + TEXT_BYTES);
+    cr_assert_not_null(giant);
+    for (uint32_t i = 0; i < 3; i++) {
+        scratch.count = scratch.text_count = scratch.map_count = scratch.uuid_list_count = 0;
+        size_t size = 0;
+        while (size < GIANT_BYTES) {
+            size += (size_t)snprintf(giant + size, 64, "%s%s",
+                                     random_words[pick(&random->state, RANDOM_WORDS)],
+                                     random_joints[pick(&random->state, RANDOM_JOINTS)]);
         }
+        lahar_value *value = add(&scratch, random->store, i == 0 ? "message" : "host",
+                                 i == 0 ? LAHAR_TEXT : LAHAR_KEYWORD);
+        value->as.bytes = (lahar_bytes){giant, i == 2 ? 300 : size};
+        if (i == 2) {
+            add_map(&scratch, random, "attributes");
+            scratch.pairs[0][0] = (lahar_pair){bytes_of("status"), {giant, size}, false};
+            scratch.values[1].as.map.count = 1;
+        }
+        const lahar_event event = {.stream = random->log,
+                                   .time_ns = random_time(random, 7),
+                                   .values = scratch.values,
+                                   .value_count = scratch.count};
+        add_event(random, batch, &event);
+        commit(batch);
     }
-    put(out, "\"");
-}
-
-/* One or two words, or a piece of that. */
-static void put_words(struct lahar_buffer *out, uint64_t *state, bool is_piece)
-{
-    char text[128];
-    size_t size = (size_t)snprintf(text, sizeof text, "%s", words[pick(state, COUNT_OF(words))]);
-    if (pick(state, 2) == 0) {
-        size += (size_t)snprintf(text + size, sizeof text - size, "%s%s",
-                                 joints[pick(state, COUNT_OF(joints))],
-                                 words[pick(state, COUNT_OF(words))]);
-    }
-    size_t start = 0;
-    if (is_piece && size > 2) {
-        start = pick(state, (uint32_t)size - 1);
-        size = start + 1 + pick(state, (uint32_t)(size - start));
-        size = size > strlen(text) ? strlen(text) : size;
-    }
-    put_quoted(out, text + start, size - start);
-}
-
-static void put_field_and_operator(struct lahar_buffer *out, uint64_t *state)
-{
-    static const char *const fields[] = {
-        "message",     "host", "tags",  "attr.status", "status", "details",     "note",
-        "attr.tenant", "type", "level", "blob",        "labels", "prev.status", "_raw_record"};
-    static const char *const operators[] = {":", ":", ":", "=", "!="};
-    put(out, fields[pick(state, COUNT_OF(fields))]);
-    put(out, operators[pick(state, COUNT_OF(operators))]);
-}
-
-static const char *const fixed_leaves[] = {
-    "level:ERROR",
-    "level=error",
-    "level!=ERROR",
-    "level:*",
-    "level:(warn info)",
-    "host:web-*",
-    "host=web-*",
-    "host:*01",
-    "host=\"\"",
-    "host:*",
-    "host:w?b-01",
-    "count>0",
-    "count<=-3",
-    "count:[-5..5)",
-    "count!=3",
-    "count:-9223372036854775808",
-    "count:*",
-    "ratio>0",
-    "ratio:0",
-    "ratio!=1.5",
-    "ratio<=1.5",
-    "ok:true",
-    "ok!=true",
-    "when:2015-01-06",
-    "when>2015-01-06",
-    "when<2015-01-06T12:00",
-    "big>18446744073709551614",
-    "big<5",
-    "big:18446744073709551615",
-    "tags:error",
-    "tags:*",
-    "tags~dis",
-    "tags!=disk",
-    "type:(SEND DROP)",
-    "type:*E*",
-    "size>1KiB",
-    "size:[100..200]",
-    "uuid:8f3a0300-0000-0000-0000-000000000000",
-    "uuid=8F3A0700000000000000000000000000",
-    "uuid:8f3a0*",
-    "uuid:8F3A03*",
-    "uuid:8f3a1300-0*",
-    "uuid=8f3a0?00*",
-    "uuid:*-0000-*",
-    "uuid:8f3a0700-0000-0000-0000-00000000000*",
-    "parents:8f3a1*",
-    "web-01",
-    "\"text here\"",
-    "~plain",
-    "host~EB-0",
-    "host~=eb-0",
-    "uuid:*",
-    "parents:*",
-    "children:8f3a0100-0000-0000-0000-000000000000",
-    "attr.status:200",
-    "status=404",
-    "status>=200",
-    "attr.status<1000",
-    "attr.tenant:*",
-    "attr.mime.type=\"\"",
-    "\"my key\":\"text HERE\"",
-    "prev.status:200",
-    "prev.tenant:*",
-    "changed:status",
-    "changed:tenant",
-    "changed:*",
-    "changed:my*",
-    "changed!=status",
-    "attr.status:4*",
-    "stream:log",
-    "stream:PROV*",
-    "stream!=log",
-    "id>50",
-    "id:[20..80)",
-    "id!=7",
-    "time:2015-01-06",
-    "time>=2015-01-06T03:00",
-    "time<2015-01-06T01:00:00Z",
-    "arrival>2020-01-01",
-    "last:1h",
-    "*",
-    "message:*",
-    "message:err*",
-    "message:*n",
-    "message:d?sk",
-    "~on",
-    "~=ON",
-    "200",
-    "web",
-    "tex*",
-    "labels.status:200",
-    "labels.tenant:*",
-    "labels:*",
-    "attributes:*",
-    "message:10.0.*",
-    "message=\"\"",
-    "message~\"\"",
-    "absent:x",
-    "absent:*",
-    "host:[1..5]",
-    "details:*",
-    "blob:*",
-    "NOT message:\"error: disk\"",
-    "message~\"31m\"",
-    "message~3",
-    "message:/^err/",
-    "message~/[0-9]+ms\\b/",
-    "message:/time(out|r)? con/i",
-    "details~/disk|full/",
-    "host:/^web-0[12]$/i",
-    "tags~/^.{1,4}$/",
-    "status:/^[24]0/",
-    "uuid:/^8f3a0[1-3]/",
-    "~/t[ai]m/i",
-    "~/\\d{2}/",
-    "blob:/^e/",
-    "stream:/^l/",
-    "changed~/^t/",
-    "note:/\\x1b|x/",
-    "NOT message:/user_1.*error/",
-    "labels.status~/4$/",
-    "_offset:*",
-};
-
-static void put_leaf(struct lahar_buffer *out, uint64_t *state)
-{
-    const uint32_t choice = pick(state, 10);
-    if (choice < 5) {
-        put(out, fixed_leaves[pick(state, COUNT_OF(fixed_leaves))]);
-    } else if (choice < 7) {
-        put_field_and_operator(out, state);
-        put_words(out, state, false);
-    } else if (choice < 8) {
-        put(out, pick(state, 2) == 0 ? "message~" : "details~=");
-        put_words(out, state, true);
-    } else {
-        put_words(out, state, false);
-    }
-}
-
-void random_query(struct lahar_buffer *out, uint64_t *state, int depth)
-{
-    const uint32_t choice = pick(state, 10);
-    if (depth == 0 || choice < 4) {
-        put_leaf(out, state);
-        put(out, " ");
-        return;
-    }
-    if (choice < 6) {
-        put(out, "NOT (");
-        random_query(out, state, depth - 1);
-        put(out, ")");
-        return;
-    }
-    static const char *const operators[] = {" AND ", " OR "};
-    const char *operator_ = operators[pick(state, 2)];
-    const uint32_t count = 2 + pick(state, 2);
-    put(out, "(");
-    for (uint32_t i = 0; i < count; i++) {
-        put(out, i == 0 ? "" : operator_);
-        random_query(out, state, depth - 1);
-    }
-    put(out, ")");
+    free(giant);
+    lahar_batch_destroy(batch);
 }

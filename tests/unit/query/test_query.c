@@ -1,5 +1,5 @@
-/* Queries through the public interface against the plain evaluation of every event: random
- * events in files, in memory and in both, in every order, by pages, after reopening. */
+/* Queries through the public interface: pages, options, errors, limits, explain. What random
+ * queries find is compared in test_query_oracle.c. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,94 +139,6 @@ static lahar_query *open_query(lahar_store *store, const char *text,
     return query;
 }
 
-/* One query in one order: with and without limit, counted in every mode, and by pages. */
-static void check_order(lahar_store *store, const char *text, struct founds *expected,
-                        lahar_order order, uint64_t *state)
-{
-    struct founds got = {calloc(20000, sizeof(struct found)), 0};
-    lahar_query_options options;
-    lahar_query_options_init(&options);
-    options.order = order;
-    sort(expected, order);
-
-    lahar_query *query = open_query(store, text, &options);
-    read_all(query, &got, text);
-    expect_same(&got, expected, 0, text, "all");
-    lahar_query_result result = result_of(query, text);
-    cr_assert_eq(result.total, expected->count, "%s: total %llu", text,
-                 (unsigned long long)result.total);
-    cr_assert_eq(result.relation, LAHAR_RELATION_EXACT);
-    lahar_query_close(query);
-
-    got.count = 0;
-    options.limit = 1 + random_next(state) % 20;
-    query = open_query(store, text, &options);
-    read_all(query, &got, text);
-    expect_same(&got, expected, options.limit, text, "limited");
-    cr_assert_eq(result_of(query, text).total, expected->count, "%s: limited total", text);
-    lahar_query_close(query);
-
-    got.count = 0;
-    options.limit = 1 + random_next(state) % (expected->count / 5 + 5);
-    options.count = LAHAR_COUNT_NONE;
-    char token[200] = "";
-    for (;;) {
-        const size_t before = got.count;
-        options.resume = token[0] == '\0' ? NULL : token;
-        query = open_query(store, text, &options);
-        read_all(query, &got, text);
-        (void)snprintf(token, sizeof token, "%s", lahar_query_resume_token(query));
-        lahar_query_close(query);
-        if (got.count == before) {
-            break;
-        }
-    }
-    expect_same(&got, expected, 0, text, "paged");
-    free(got.items);
-}
-
-static void check_counts(lahar_store *store, const char *text, const struct founds *expected)
-{
-    const lahar_event *event = NULL;
-    lahar_query_options options;
-    lahar_query_options_init(&options);
-    options.count = LAHAR_COUNT_ONLY;
-    options.threads = (uint32_t)(expected->count % 4);
-    lahar_query *query = open_query(store, text, &options);
-    cr_assert_eq(lahar_query_next(query, &event, NULL), LAHAR_NOT_FOUND);
-    cr_assert_eq(result_of(query, text).total, expected->count, "%s: counted only", text);
-    cr_assert_eq(result_of(query, text).total, expected->count);
-    cr_assert_eq(lahar_query_progress(query), 100);
-    lahar_query_close(query);
-
-    options.count = LAHAR_COUNT_AT_LEAST;
-    options.count_limit = expected->count / 2;
-    options.limit = 1;
-    query = open_query(store, text, &options);
-    const lahar_query_result result = result_of(query, text);
-    cr_assert_geq(result.total, options.count_limit);
-    cr_assert_leq(result.total, expected->count);
-    cr_assert(result.relation == LAHAR_RELATION_AT_LEAST || result.total == expected->count);
-    lahar_query_close(query);
-}
-
-static void check_queries(struct random_store *random, int count)
-{
-    struct lahar_buffer text;
-    lahar_buffer_init(&text, &lahar_allocator_libc);
-    for (int i = 0; i < count; i++) {
-        lahar_buffer_clear(&text);
-        random_query(&text, &random->state, i % 4);
-        lahar_buffer_put_u8(&text, '\0');
-        const char *expression = (const char *)text.data;
-        struct founds expected = evaluate(random->store, expression, text.size - 1, 0);
-        check_order(random->store, expression, &expected, (lahar_order)(i % 4), &random->state);
-        check_counts(random->store, expression, &expected);
-        free(expected.items);
-    }
-    lahar_buffer_deinit(&text);
-}
-
 static void roll(struct random_store *random)
 {
     lahar_error error = {0};
@@ -235,66 +147,6 @@ static void roll(struct random_store *random)
 }
 
 /* --- tests ------------------------------------------------------------------------- */
-
-/* Some 2,000 random queries are asked each time the tests run; LAHAR_QUERY_ROUNDS asks that many
- * times as many, of other stores. */
-static uint64_t round_count(void)
-{
-    const char *text = getenv("LAHAR_QUERY_ROUNDS");
-    return text == NULL ? 1 : strtoull(text, NULL, 10);
-}
-
-Test(query, answers_as_plain_evaluation_does_in_memory)
-{
-    for (uint64_t round = 0; round < round_count(); round++) {
-        char directory[SCRATCH_PATH_SIZE];
-        struct random_store random;
-        scratch_create(directory);
-        random_store_open(&random, directory, round * 100 + 1);
-        random_store_append(&random, 500);
-        check_queries(&random, 350);
-        random_store_close(&random);
-        scratch_remove(directory);
-    }
-}
-
-Test(query, answers_as_plain_evaluation_does_in_files)
-{
-    for (uint64_t seed = 2; seed < 2 + 3 * round_count(); seed++) {
-        char directory[SCRATCH_PATH_SIZE];
-        struct random_store random;
-        scratch_create(directory);
-        random_store_open(&random, directory, seed);
-        for (int i = 0; i < 4; i++) {
-            random_store_append(&random, 150);
-            roll(&random);
-        }
-        check_queries(&random, 350);
-        random_store_close(&random);
-        scratch_remove(directory);
-    }
-}
-
-Test(query, answers_as_plain_evaluation_does_in_files_and_memory_and_after_reopening)
-{
-    for (uint64_t round = 0; round < round_count(); round++) {
-        char directory[SCRATCH_PATH_SIZE];
-        struct random_store random;
-        scratch_create(directory);
-        random_store_open(&random, directory, round * 100 + 5);
-        random_store_append(&random, 300);
-        roll(&random);
-        random_store_append(&random, 250);
-        check_queries(&random, 250);
-        random_store_close(&random);
-        random_store_open(&random, directory, round * 100 + 7);
-        check_queries(&random, 100);
-        random_store_append(&random, 100);
-        check_queries(&random, 250);
-        random_store_close(&random);
-        scratch_remove(directory);
-    }
-}
 
 Test(query, keeps_its_pages_while_events_are_appended_and_rolled)
 {

@@ -222,3 +222,104 @@ Test(query_damage, reports_a_bad_block_once_and_gives_the_rest)
     random_store_close(&random);
     scratch_remove(directory);
 }
+
+/* The ids of the files that are gone. */
+struct lost_file {
+    char range[64]; /* "17 to 204" */
+};
+
+static unsigned lost_count;
+static struct lost_file lost_files[8];
+
+static void lose_file(const char *path)
+{
+    unsigned long long first = 0;
+    unsigned long long last = 0;
+    const char *name = strrchr(path, '/');
+    cr_assert_eq(sscanf(name, "/%llu-%llu.", &first, &last), 2, "%s", path);
+    (void)snprintf(lost_files[lost_count++].range, sizeof lost_files[0].range, "%llu to %llu",
+                   first, last);
+    delete_file(path);
+}
+
+/* Runs the query to its end; every lost file must be named once. Returns the number of events. */
+static unsigned expect_every_loss(lahar_store *store, const char *text,
+                                  const lahar_query_options *options)
+{
+    lahar_query *query = NULL;
+    const lahar_event *event = NULL;
+    lahar_error error = {0};
+    lahar_query_result result = {.struct_size = sizeof result};
+    unsigned event_count = 0;
+    unsigned named = 0;
+    lahar_status status = LAHAR_OK;
+    cr_assert_eq(lahar_query_open(store, text, strlen(text), options, &query, &error), LAHAR_OK);
+    while ((status = lahar_query_next(query, &event, &error)) != LAHAR_NOT_FOUND) {
+        if (status == LAHAR_OK) {
+            event_count++;
+            continue;
+        }
+        cr_assert_eq(status, LAHAR_CORRUPT, "%s", error.message);
+        cr_assert_lt(named, lost_count);
+        cr_expect_not_null(strstr(error.message, lost_files[named].range), "%s does not name %s",
+                           error.message, lost_files[named].range);
+        named++;
+    }
+    cr_expect_eq(named, lost_count, "%u of %u lost files are named", named, lost_count);
+    cr_assert_eq(lahar_query_result_get(query, &result, &error), LAHAR_OK);
+    cr_expect(result.is_partial);
+    cr_expect_eq(result.shards_failed, lost_count);
+    lahar_query_close(query);
+    return event_count;
+}
+
+static int compare_lost(const void *a, const void *b)
+{
+    return (int)(strtoul(((const struct lost_file *)a)->range, NULL, 10) -
+                 strtoul(((const struct lost_file *)b)->range, NULL, 10));
+}
+
+Test(query_damage, names_the_ids_of_a_file_that_is_gone)
+{
+    char directory[SCRATCH_PATH_SIZE];
+    struct random_store random;
+    lahar_query_options options;
+    lahar_query *query = NULL;
+    lahar_query_result result = {.struct_size = sizeof result};
+    lahar_facet facet = {.struct_size = sizeof facet};
+    scratch_create(directory);
+    random_store_open(&random, directory, 4);
+    random_store_append(&random, 100);
+    roll(&random);
+    random_store_close(&random);
+    lost_count = 0;
+    cr_assert_eq(each_file(directory, ".events", lose_file), 2);
+    qsort(lost_files, lost_count, sizeof *lost_files, compare_lost);
+    random_store_open(&random, directory, 4);
+    random_store_append(&random, 50);
+    roll(&random);
+    random_store_append(&random, 25);
+    lahar_query_options_init(&options);
+    for (int order = 0; order < 4; order++) {
+        options.order = (lahar_order)order;
+        cr_expect_eq(expect_every_loss(random.store, "*", &options), 75);
+        cr_expect_eq(expect_every_loss(random.store, "NOT message:\"no such phrase\"", &options),
+                     75);
+    }
+    options.count = LAHAR_COUNT_ONLY;
+    cr_expect_eq(expect_every_loss(random.store, "*", &options), 0);
+    /* Nor do groups pass it over. */
+    cr_assert_eq(lahar_query_open(random.store, "*", 1, NULL, &query, NULL), LAHAR_OK);
+    cr_assert_eq(lahar_query_facet(query, "stream", 0, &facet, NULL), LAHAR_OK);
+    cr_expect_eq(facet.event_count, 75);
+    cr_assert_eq(lahar_query_result_get(query, &result, NULL), LAHAR_OK);
+    cr_expect(result.is_partial);
+    lahar_query_close(query);
+    /* A query that cannot have found anything there is whole. */
+    cr_assert_eq(lahar_query_open(random.store, "id>110", 6, NULL, &query, NULL), LAHAR_OK);
+    cr_assert_eq(lahar_query_result_get(query, &result, NULL), LAHAR_OK);
+    cr_expect_not(result.is_partial);
+    lahar_query_close(query);
+    random_store_close(&random);
+    scratch_remove(directory);
+}
