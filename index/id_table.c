@@ -244,6 +244,25 @@ uint64_t lahar_id_table_id(const struct lahar_id_table *table, uint32_t ordinal)
     return entry_id(table, run) + (ordinal - entry_head(table, run));
 }
 
+uint32_t lahar_id_table_run_end(const struct lahar_id_table *table, uint32_t ordinal)
+{
+    LAHAR_ASSERT(ordinal < table->document_count);
+    if (!table->is_blocks) {
+        const uint32_t run = last_run_at(table, ordinal);
+        return run + 1 == table->entry_count ? table->document_count : entry_head(table, run + 1);
+    }
+    const uint32_t block = ordinal / LAHAR_SHARD_ID_BLOCK;
+    const uint32_t first = block * LAHAR_SHARD_ID_BLOCK;
+    const uint32_t end = first + block_documents(table->document_count, first);
+    const uint8_t *gaps = table->gaps + entry_head(table, block);
+    const uint64_t mask = lahar_width_mask(gaps[0]);
+    uint32_t next = ordinal + 1;
+    while (next < end && lahar_unpack_narrow(gaps + 1, next - first - 1, gaps[0], mask) == 0) {
+        next++;
+    }
+    return next;
+}
+
 uint32_t lahar_id_table_ordinal(const struct lahar_id_table *table, uint64_t id)
 {
     if (table->document_count == 0 || id <= entry_id(table, 0)) {

@@ -34,6 +34,9 @@ bool lahar_id_table_read(struct lahar_reader *reader, uint32_t document_count,
                          struct lahar_id_table *table);
 /* ordinal < document_count */
 uint64_t lahar_id_table_id(const struct lahar_id_table *table, uint32_t ordinal);
+/* Behind the last document of a run of consecutive ids that begins with ordinal; perhaps not the
+ * longest such run. */
+uint32_t lahar_id_table_run_end(const struct lahar_id_table *table, uint32_t ordinal);
 /* The first ordinal whose id is >= id; document_count when there is none. */
 uint32_t lahar_id_table_ordinal(const struct lahar_id_table *table, uint64_t id);
 

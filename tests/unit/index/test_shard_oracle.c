@@ -1,11 +1,12 @@
-/* Random shards against brute force over what was put in: every kind of look-up, at sizes around
- * the blocks of the format, with ids that leave gaps, clocks that run backwards, terms that
- * are all alike, all different and in between. Seeds are fixed. */
+/* Random shards, built at once or merged of several, against brute force over what was put in:
+ * every kind of look-up, at sizes around the blocks of the format, with ids that leave gaps, clocks
+ * that run backwards, terms that are all alike, all different and in between. Seeds are fixed. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "index/shard_merge.h"
 #include "index/tokenizer.h"
 #include "io/base/allocator.h"
 #include "shard_fixture.h"
@@ -164,13 +165,62 @@ static void copy_object(struct model_document *d, const struct model_document *d
     }
 }
 
-static void create(struct model *model, uint32_t count, uint64_t seed)
+static lahar_status append(void *context, const void *data, size_t size, lahar_error *error)
+{
+    (void)error;
+    lahar_buffer_put(context, data, size);
+    return LAHAR_OK;
+}
+
+/* Appends to bytes the shard of the documents, built in pieces that are then merged. Pieces are of
+ * random sizes, some of none; the builder makes groups of each or not as it sees fit. */
+static void build(const struct model *model, uint32_t pieces, uint64_t *random,
+                  struct lahar_buffer *bytes)
+{
+    struct lahar_shard_builder *builder = NULL;
+    struct lahar_buffer parts[LAHAR_SHARD_MERGE_MAX];
+    struct memory_source memories[LAHAR_SHARD_MERGE_MAX];
+    struct lahar_shard *shards[LAHAR_SHARD_MERGE_MAX];
+    cr_assert_eq(lahar_shard_builder_create(&lahar_allocator_libc, &builder, NULL), LAHAR_OK);
+    uint32_t next = 0;
+    for (uint32_t i = 0; i < pieces; i++) {
+        uint32_t end = model->count;
+        if (i + 1 < pieces) {
+            end =
+                next + (uint32_t)random_below(random, 1 + 2 * (model->count - next) / (pieces - i));
+            end = end > model->count ? model->count : end;
+        }
+        for (; next < end; next++) {
+            add_document(builder, &model->documents[next]);
+        }
+        lahar_buffer_init(&parts[i], &lahar_allocator_libc);
+        cr_assert_eq(lahar_shard_builder_finish(builder, &parts[i], NULL), LAHAR_OK);
+        memories[i] = (struct memory_source){.data = parts[i].data, .size = parts[i].size};
+        const struct lahar_shard_source source = memory_source(&memories[i]);
+        cr_assert_eq(lahar_shard_open(&source, &lahar_allocator_libc, &shards[i], NULL), LAHAR_OK);
+    }
+    lahar_shard_builder_destroy(builder);
+    if (pieces == 1) {
+        lahar_buffer_put(bytes, parts[0].data, parts[0].size);
+    } else {
+        const struct lahar_shard_merge merge = {.inputs = shards,
+                                                .input_count = pieces,
+                                                .sink = {append, bytes},
+                                                .allocator = &lahar_allocator_libc};
+        lahar_error error = {0};
+        cr_assert_eq(lahar_shard_merge(&merge, &error), LAHAR_OK, "%s", error.message);
+    }
+    for (uint32_t i = 0; i < pieces; i++) {
+        lahar_shard_close(shards[i]);
+        lahar_buffer_deinit(&parts[i]);
+    }
+}
+
+static void create(struct model *model, uint32_t count, uint64_t seed, uint32_t pieces)
 {
     uint64_t random = seed;
-    struct lahar_shard_builder *builder = NULL;
     *model = (struct model){.count = count};
     model->documents = calloc(count + 1, sizeof *model->documents);
-    cr_assert_eq(lahar_shard_builder_create(&lahar_allocator_libc, &builder, NULL), LAHAR_OK);
     lahar_buffer_init(&model->bytes, &lahar_allocator_libc);
     uint64_t id = random_below(&random, 1000);
     int64_t clock = INT64_C(1700000000000000000);
@@ -192,14 +242,13 @@ static void create(struct model *model, uint32_t count, uint64_t seed)
         if (seed >= GROUPED_SEEDS) {
             copy_object(d, model->documents, i, &random);
         }
-        add_document(builder, d);
     }
-    cr_assert_eq(lahar_shard_builder_finish(builder, &model->bytes, NULL), LAHAR_OK);
-    lahar_shard_builder_destroy(builder);
+    build(model, pieces, &random, &model->bytes);
     model->memory = (struct memory_source){.data = model->bytes.data, .size = model->bytes.size};
     const struct lahar_shard_source source = memory_source(&model->memory);
     cr_assert_eq(lahar_shard_open(&source, &lahar_allocator_libc, &model->shard, NULL), LAHAR_OK);
-    cr_assert_eq(lahar_shard_verify(model->shard, NULL), LAHAR_OK);
+    lahar_error error = {0};
+    cr_assert_eq(lahar_shard_verify(model->shard, &error), LAHAR_OK, "%s", error.message);
     cr_assert_eq(lahar_shard_document_count(model->shard), count);
 }
 
@@ -365,12 +414,12 @@ static void check_ids(struct model *model)
     cr_assert_eq(lahar_shard_ordinal(model->shard, UINT64_MAX), model->count);
 }
 
-static void check(uint32_t count, uint64_t seed)
+static void check(uint32_t count, uint64_t seed, uint32_t pieces)
 {
     struct model model;
     struct lahar_docset set;
     uint64_t random = seed * 31 + 7;
-    create(&model, count, seed);
+    create(&model, count, seed, pieces);
     cr_assert_eq(lahar_docset_init(&set, count, &lahar_allocator_libc, NULL), LAHAR_OK);
     check_ids(&model);
     check_keywords(&model, &set, &random);
@@ -386,7 +435,7 @@ Test(shard_oracle, agrees_at_sizes_around_a_posting_block)
 {
     static const uint32_t counts[] = {1, 2, 63, 64, 65, 127, 128, 129, 193, 255, 256, 257};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        check(counts[i], 2 + i);
+        check(counts[i], 2 + i, 1);
     }
 }
 
@@ -394,7 +443,7 @@ Test(shard_oracle, agrees_at_sizes_around_a_column_block)
 {
     static const uint32_t counts[] = {1023, 1024, 1025, 2048};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        check(counts[i], 101 + i);
+        check(counts[i], 101 + i, 1);
     }
 }
 
@@ -402,7 +451,7 @@ Test(shard_oracle, agrees_at_larger_sizes)
 {
     static const uint32_t counts[] = {4095, 4096, 4097, 20000};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        check(counts[i], 201 + i);
+        check(counts[i], 201 + i, 1);
     }
 }
 
@@ -410,8 +459,30 @@ Test(shard_oracle, agrees_on_events_of_objects)
 {
     static const uint32_t counts[] = {2, 65, 129, 600, 1025, 4097, 12000};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        check(counts[i], GROUPED_SEEDS + i);
+        check(counts[i], GROUPED_SEEDS + i, 1);
     }
+}
+
+Test(shard_oracle, agrees_after_a_merge)
+{
+    static const uint32_t counts[] = {2, 64, 129, 257, 1025, 4097, 12000};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        check(counts[i], 301 + i, 2 + (uint32_t)i);
+    }
+}
+
+Test(shard_oracle, agrees_after_a_merge_of_events_of_objects)
+{
+    static const uint32_t counts[] = {6, 65, 600, 1025, 4097, 12000};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        check(counts[i], GROUPED_SEEDS + 100 + i, 2 + (uint32_t)i);
+    }
+}
+
+Test(shard_oracle, agrees_after_a_merge_of_the_most_shards)
+{
+    check(3000, 401, LAHAR_SHARD_MERGE_MAX);
+    check(9000, GROUPED_SEEDS + 201, LAHAR_SHARD_MERGE_MAX);
 }
 
 /* The same look-ups with room for one page: everything is evicted and fetched again. */
@@ -420,7 +491,7 @@ Test(shard_oracle, agrees_with_the_smallest_cache)
     struct model model;
     struct lahar_docset set;
     uint64_t random = 3;
-    create(&model, 9000, 17);
+    create(&model, 9000, 17, 1);
     const uint64_t before = lahar_shard_memory(model.shard);
     lahar_shard_limit_cache(model.shard, 0);
     cr_assert_lt(lahar_shard_memory(model.shard), before);
@@ -457,7 +528,7 @@ static bool visit_term(void *context, const uint8_t *term, size_t size, bool is_
 Test(shard_oracle, visits_every_distinct_term_in_order)
 {
     struct model model;
-    create(&model, 5000, 23);
+    create(&model, 5000, 23, 1);
     const char **expected = calloc(model.count, sizeof *expected);
     for (uint32_t i = 0; i < model.count; i++) {
         expected[i] = model.documents[i].keywords[4];
@@ -480,7 +551,7 @@ Test(shard_oracle, visits_every_distinct_term_in_order)
 Test(shard_oracle, opens_with_little_reading)
 {
     struct model model;
-    create(&model, 20000, 29);
+    create(&model, 20000, 29, 1);
     struct memory_source memory = {.data = model.bytes.data, .size = model.bytes.size};
     const struct lahar_shard_source source = memory_source(&memory);
     struct lahar_shard *shard = NULL;
