@@ -35,11 +35,28 @@ void histogram_add(struct histogram *histogram, const struct histogram *other)
 {
     histogram->count += other->count;
     for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
-        histogram->buckets[i] += other->buckets[i];
+        if (other->buckets[i] != 0) {
+            histogram->buckets[i] += other->buckets[i];
+        }
     }
     if (other->max > histogram->max) {
         histogram->max = other->max;
     }
+}
+
+void histogram_move(struct histogram *histogram, struct histogram *other)
+{
+    if (other->count == 0) {
+        return;
+    }
+    histogram_add(histogram, other);
+    for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
+        if (other->buckets[i] != 0) {
+            other->buckets[i] = 0;
+        }
+    }
+    other->count = 0;
+    other->max = 0;
 }
 
 uint64_t histogram_quantile(const struct histogram *histogram, double share)

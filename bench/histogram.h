@@ -20,6 +20,9 @@ struct histogram {
 void histogram_record(struct histogram *histogram, uint64_t value);
 void histogram_add(struct histogram *histogram, const struct histogram *other);
 
+/* Adds other and empties it; pages of it that were never written stay untouched. */
+void histogram_move(struct histogram *histogram, struct histogram *other);
+
 /* The value that a share of all values (0 .. 1) does not exceed, rounded up to
  * the end of its bucket; 0 when nothing was recorded. */
 uint64_t histogram_quantile(const struct histogram *histogram, double share);
