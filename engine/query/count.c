@@ -24,7 +24,7 @@ lahar_status lahar_query_settle(struct lahar_query *query, struct lahar_unit_con
     if (unit->has_unverified) {
         uint32_t document = lahar_docset_next(&unit->unverified, 0);
         while (document < unit->unverified.universe) {
-            if ((++looked_at & 1023) == 0) {
+            if ((++looked_at & 15) == 0) {
                 LAHAR_TRY(lahar_query_check(query, error));
             }
             bool matches = false;
@@ -52,32 +52,24 @@ lahar_status lahar_query_settle(struct lahar_query *query, struct lahar_unit_con
     return LAHAR_OK;
 }
 
+/* A unit that results are being taken from stays open. */
 static lahar_status count_unit(struct lahar_query_worker *worker, struct lahar_unit *unit,
                                lahar_error *error)
 {
+    const bool was_open = unit->is_open;
     LAHAR_TRY(lahar_query_check(worker->query, error));
-    lahar_status status = lahar_unit_open(unit, &worker->context, error);
+    lahar_status status = was_open ? LAHAR_OK : lahar_unit_open(unit, &worker->context, error);
     if (status == LAHAR_OK) {
         status = lahar_query_settle(worker->query, &worker->context, unit, error);
     }
-    lahar_unit_close(unit);
+    if (!was_open) {
+        lahar_unit_close(unit);
+    }
     lahar_unit_drop_block(unit);
     return status;
 }
 
-/* The units that results are being taken from are open, and the caller's alone. */
-static lahar_status count_open_units(struct lahar_query *query, lahar_error *error)
-{
-    for (uint32_t i = 0; i < query->active_count && lahar_query_wants_count(query); i++) {
-        struct lahar_unit *unit = &query->units[query->active[i]];
-        if (!unit->is_counted) {
-            LAHAR_TRY(lahar_query_settle(query, &query->context, unit, error));
-        }
-    }
-    return LAHAR_OK;
-}
-
-static lahar_status count_closed_units(struct lahar_query *query, lahar_error *error)
+static lahar_status count_units(struct lahar_query *query, lahar_error *error)
 {
     struct lahar_query_job job = {.work = count_unit, .goes_on = lahar_query_wants_count};
     uint32_t *units = lahar_allocate(query->allocator, (query->unit_count + 1) * sizeof *units);
@@ -85,7 +77,7 @@ static lahar_status count_closed_units(struct lahar_query *query, lahar_error *e
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to count");
     }
     for (uint32_t i = 0; i < query->unit_count; i++) {
-        if (!query->units[i].is_counted && !query->units[i].is_open) {
+        if (!query->units[i].is_counted) {
             units[job.unit_count++] = i;
         }
     }
@@ -120,10 +112,7 @@ lahar_status lahar_query_count(struct lahar_query *query, uint64_t *total_out,
 {
     lahar_status status = LAHAR_OK;
     if (lahar_query_wants_count(query)) {
-        status = count_open_units(query, error);
-        if (status == LAHAR_OK) {
-            status = count_closed_units(query, error);
-        }
+        status = count_units(query, error);
     }
     bool is_complete = false;
     *total_out = sum_units(query, &is_complete);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/query/query_registry.h"
 #include "engine/query/query_state.h"
 
 static void put(struct lahar_buffer *out, const char *format, ...)
@@ -143,6 +144,9 @@ const char *lahar_query_explain(lahar_query *query)
 {
     struct lahar_buffer *out = &query->explain;
     uint64_t resident = 0;
+    if (lahar_query_begin(query, NULL) != LAHAR_OK) {
+        return "query: it is in use or has expired\n";
+    }
     for (uint32_t i = 0; i < query->unit_count; i++) {
         resident += query->units[i].segment == NULL ? query->units[i].event_count : 0;
     }
@@ -155,5 +159,6 @@ const char *lahar_query_explain(lahar_query *query)
         query->context.shards_failed);
     put(out, "resident events: %llu, compared one by one\n", (unsigned long long)resident);
     lahar_buffer_put_u8(out, '\0');
+    (void)lahar_query_end(query, LAHAR_OK, NULL);
     return out->has_failed ? "query: no memory to explain it\n" : (const char *)out->data;
 }

@@ -12,6 +12,7 @@
 #include "engine/format/value_text.h"
 #include "engine/query/facet_values.h"
 #include "engine/query/group_units.h"
+#include "engine/query/query_registry.h"
 #include "engine/query/tally.h"
 #include "index/shard_format.h"
 #include "io/base/error.h"
@@ -188,7 +189,9 @@ static lahar_status take_event(void *context, const lahar_event *event, lahar_er
 /* --- the index -------------------------------------------------------------------------- */
 
 struct term_context {
+    const struct lahar_query *query;
     struct share *share;
+    uint32_t looked_at;
     bool met_cut;
 };
 
@@ -196,6 +199,9 @@ static lahar_status take_term(void *context, const uint8_t *term, size_t size, b
                               uint64_t count, lahar_error *error)
 {
     struct term_context *terms = context;
+    if ((++terms->looked_at & 127) == 0) {
+        LAHAR_TRY(lahar_query_check(terms->query, error));
+    }
     if (is_cut) {
         terms->met_cut = true;
         return LAHAR_OK;
@@ -287,7 +293,7 @@ static lahar_status count_terms(struct lahar_query_worker *worker, struct share 
     struct lahar_tally tally;
     struct aggregate sums = {0};
     struct aggregate *unit_sums = share->sums;
-    struct term_context terms = {share, false};
+    struct term_context terms = {.query = worker->query, .share = share};
     lahar_tally_init(&tally, worker->query->allocator);
     share->into = &tally;
     share->sums = &sums;
@@ -431,29 +437,32 @@ static lahar_status give(struct lahar_query *query, struct lahar_facet_result *r
     return LAHAR_OK;
 }
 
-lahar_status lahar_query_facet(lahar_query *query, const char *name, size_t limit,
-                               lahar_facet *facet_out, lahar_error *error)
+static lahar_status find_facet(struct lahar_query *query, const char *name, size_t limit,
+                               lahar_facet *facet, lahar_error *error)
 {
     const struct lahar_test *test = NULL;
     struct aggregate sums = {0};
-    const size_t size = facet_out->struct_size;
-    lahar_facet facet = {.struct_size = size};
-    lahar_error_clear(error);
     lahar_facet_result_destroy(query->facet, query->allocator);
     query->facet = lahar_allocate_zeroed(query->allocator, 1, sizeof *query->facet);
     if (query->facet == NULL) {
-        return lahar_query_tell(query, LAHAR_NO_MEMORY, error);
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a facet");
     }
     lahar_tally_init(&query->facet->tally, query->allocator);
-    lahar_status status = bind_name(query, name, &test, error);
-    if (status == LAHAR_OK) {
-        status = run(query, test, &query->facet->tally, &sums, error);
-    }
-    if (status == LAHAR_OK) {
-        status = give(query, query->facet, &sums, limit, &facet, error);
-    }
+    LAHAR_TRY(bind_name(query, name, &test, error));
+    LAHAR_TRY(run(query, test, &query->facet->tally, &sums, error));
+    return give(query, query->facet, &sums, limit, facet, error);
+}
+
+lahar_status lahar_query_facet(lahar_query *query, const char *name, size_t limit,
+                               lahar_facet *facet_out, lahar_error *error)
+{
+    const size_t size = facet_out->struct_size;
+    lahar_facet facet = {.struct_size = size};
+    lahar_error_clear(error);
+    LAHAR_TRY(lahar_query_begin(query, error));
+    const lahar_status status = find_facet(query, name, limit, &facet, error);
     if (status == LAHAR_OK) {
         memcpy(facet_out, &facet, size != 0 && size < sizeof facet ? size : sizeof facet);
     }
-    return lahar_query_tell(query, status, error);
+    return lahar_query_end(query, status, error);
 }

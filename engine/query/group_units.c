@@ -70,7 +70,7 @@ lahar_status lahar_group_events(struct lahar_query_worker *worker, struct lahar_
     while (d < set->universe) {
         lahar_event event;
         lahar_error reason = {0};
-        if ((++looked_at & 1023) == 0) {
+        if ((++looked_at & 15) == 0) {
             LAHAR_TRY(lahar_query_check(worker->query, error));
         }
         lahar_arena_reset(&own->arena);

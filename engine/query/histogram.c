@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/query/group_units.h"
+#include "engine/query/query_registry.h"
 #include "engine/query/tally.h"
 #include "index/shard.h"
 #include "io/base/error.h"
@@ -86,7 +87,7 @@ static lahar_status count_events(struct lahar_query_worker *worker, struct share
         uint32_t first = 0;
         uint32_t end = d + 1;
         lahar_error reason = {0};
-        if ((++looked_at & 1023) == 0) {
+        if ((++looked_at & 15) == 0) {
             LAHAR_TRY(lahar_query_check(worker->query, error));
         }
         const lahar_status status = lahar_unit_time(unit, &worker->context, d, &time_ns, &reason);
@@ -183,6 +184,7 @@ lahar_status lahar_query_histogram(lahar_query *query, int64_t width_ns,
     if (width_ns <= 0) {
         return lahar_fail(error, LAHAR_INVALID, "the width of a bucket is not above 0");
     }
+    LAHAR_TRY(lahar_query_begin(query, error));
     lahar_tally_init(&tally, query->allocator);
     lahar_status status = run(query, width_ns, &tally, error);
     if (status == LAHAR_OK) {
@@ -193,5 +195,5 @@ lahar_status lahar_query_histogram(lahar_query *query, int64_t width_ns,
         *bucket_count_out = tally.entry_count;
     }
     lahar_tally_deinit(&tally);
-    return lahar_query_tell(query, status, error);
+    return lahar_query_end(query, status, error);
 }

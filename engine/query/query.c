@@ -1,22 +1,18 @@
-/* Queries: opening, pruning, the public calls.
+/* Queries: opening, the public calls.
  *
- * A query holds a snapshot, so that what it sees does not change, and works through units: one
- * event file each, and runs of resident batches. Units that cannot hold a result are put
- * aside at the start. */
+ * A query holds a snapshot, so that what it sees does not change, and works through units
+ * (plan_units.c). Each public call that works claims the query for its time, so that one that is
+ * not used can be let go by another thread (query_registry.h). */
 #include "lahar/query.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
 #include "engine/query/query_open.h"
+#include "engine/query/query_registry.h"
 #include "engine/query/query_state.h"
 #include "io/base/error.h"
 #include "io/io.h"
-
-enum {
-    RESIDENT_UNIT_EVENTS = 65536 /* rows of one resident unit: 1 MiB of row places */
-};
 
 void lahar_query_options_init(lahar_query_options *options)
 {
@@ -24,10 +20,11 @@ void lahar_query_options_init(lahar_query_options *options)
                                      .stream = LAHAR_ANY_STREAM,
                                      .from_ns = INT64_MIN,
                                      .to_ns = INT64_MAX,
-                                     .deadline_ns = LAHAR_WAIT_FOREVER};
+                                     .deadline_ns = LAHAR_WAIT_FOREVER,
+                                     .expire_ns = LAHAR_WAIT_FOREVER};
 }
 
-lahar_status lahar_query_check(struct lahar_query *query, lahar_error *error)
+lahar_status lahar_query_check(const struct lahar_query *query, lahar_error *error)
 {
     if (atomic_load_explicit(&query->is_cancelled, memory_order_relaxed)) {
         return lahar_fail(error, LAHAR_CANCELLED, "the query was cancelled");
@@ -130,187 +127,6 @@ static lahar_status add_options(struct lahar_query *query, lahar_error *error)
     return LAHAR_OK;
 }
 
-/* Narrows the prune by what each result must meet. */
-static void prune_by(struct lahar_query_prune *prune, const struct lahar_query_node *node)
-{
-    if (node->kind == LAHAR_NODE_AND) {
-        for (const struct lahar_query_node *child = node->child; child != NULL;
-             child = child->next) {
-            prune_by(prune, child);
-        }
-        return;
-    }
-    if (node->kind != LAHAR_NODE_TEST || node->op == LAHAR_TEST_NOT_EQUAL ||
-        node->op == LAHAR_TEST_PRESENT) {
-        return;
-    }
-    const struct lahar_test *test = node->test;
-    if (test->target == LAHAR_TARGET_TIME && test->is_time) {
-        if (test->time.first_ns > prune->time.first_ns) {
-            prune->time.first_ns = test->time.first_ns;
-        }
-        if (test->time.last_ns < prune->time.last_ns) {
-            prune->time.last_ns = test->time.last_ns;
-        }
-    } else if (test->target == LAHAR_TARGET_ID && test->is_number) {
-        uint64_t first = 0;
-        uint64_t last = 0;
-        if (!lahar_column_span(LAHAR_COLUMN_U64, &test->range, &first, &last)) {
-            prune->end_id = 0;
-            return;
-        }
-        prune->first_id = first > prune->first_id ? first : prune->first_id;
-        if (last < prune->end_id) {
-            prune->end_id = last + 1 < prune->end_id ? last + 1 : prune->end_id;
-        }
-    }
-}
-
-/* Whether each result must meet a test of the stream that this one does not. */
-static bool stream_is_excluded(struct lahar_query *query, const struct lahar_query_node *node,
-                               const struct lahar_stream *stream)
-{
-    if (node->kind == LAHAR_NODE_AND) {
-        for (const struct lahar_query_node *child = node->child; child != NULL;
-             child = child->next) {
-            if (stream_is_excluded(query, child, stream)) {
-                return true;
-            }
-        }
-        return false;
-    }
-    return node->kind == LAHAR_NODE_TEST && node->test->target == LAHAR_TARGET_STREAM &&
-           node->op != LAHAR_TEST_NOT_EQUAL && stream != NULL &&
-           !lahar_match_keyword(&query->matcher, node->test, stream->name, strlen(stream->name));
-}
-
-static bool is_pruned(struct lahar_query *query, const struct lahar_segment_info *info)
-{
-    const struct lahar_query_prune *prune = &query->context.prune;
-    return info->event_count == 0 || info->last_id < prune->first_id ||
-           info->first_id >= prune->end_id || info->time_max_ns < prune->time.first_ns ||
-           info->time_min_ns > prune->time.last_ns || prune->time.first_ns > prune->time.last_ns ||
-           stream_is_excluded(query, query->context.filter,
-                              lahar_schema_stream(query->catalog, info->stream));
-}
-
-/* --- units --------------------------------------------------------------------------- */
-
-static void add_segments(struct lahar_query *query)
-{
-    const size_t count = lahar_snapshot_segment_count(query->snapshot);
-    for (size_t i = 0; i < count; i++) {
-        const struct lahar_snapshot_segment *segment = lahar_snapshot_segment(query->snapshot, i);
-        const struct lahar_segment_info *info = lahar_segment_describe(segment->segment);
-        query->shards_total++;
-        if (is_pruned(query, info)) {
-            query->shards_pruned++;
-            continue;
-        }
-        query->context.shards_failed += segment->shard == NULL;
-        query->units[query->unit_count++] =
-            (struct lahar_unit){.segment = segment->segment,
-                                .shard = segment->shard,
-                                .stream = info->stream,
-                                .first_id = info->first_id,
-                                .last_id = info->last_id,
-                                .time_min_ns = info->time_min_ns,
-                                .time_max_ns = info->time_max_ns,
-                                .event_count = (uint32_t)info->event_count};
-    }
-}
-
-static uint64_t batch_end(const struct lahar_resident_batch *batch)
-{
-    return batch->first_id + batch->event_count;
-}
-
-/* Cuts the resident batches into units of a bounded number of rows. With units NULL only
- * counts them. */
-static uint32_t cut_resident(const struct lahar_query *query, struct lahar_unit *units)
-{
-    const struct lahar_query_prune *prune = &query->context.prune;
-    const size_t count = lahar_snapshot_batch_count(query->snapshot);
-    uint32_t unit_count = 0;
-    struct lahar_unit unit = {.stream = LAHAR_ANY_STREAM};
-    for (size_t i = lahar_snapshot_find_batch(query->snapshot, prune->first_id); i < count; i++) {
-        const struct lahar_resident_batch *batch = lahar_snapshot_batch(query->snapshot, i);
-        if (batch->first_id >= prune->end_id) {
-            break;
-        }
-        if (batch->event_count == 0) {
-            continue;
-        }
-        if (unit.event_count == 0) {
-            unit.first_batch = i;
-            unit.first_id = batch->first_id;
-        }
-        unit.end_batch = i + 1;
-        unit.last_id = batch_end(batch) - 1;
-        unit.event_count += batch->event_count;
-        if (unit.event_count >= RESIDENT_UNIT_EVENTS) {
-            if (units != NULL) {
-                units[unit_count] = unit;
-            }
-            unit_count++;
-            unit.event_count = 0;
-        }
-    }
-    if (unit.event_count != 0) {
-        if (units != NULL) {
-            units[unit_count] = unit;
-        }
-        unit_count++;
-    }
-    return unit_count;
-}
-
-/* Which of two units may hold the earlier results; > 0: b. */
-static int compare_units(lahar_order order, const struct lahar_unit *a, const struct lahar_unit *b)
-{
-    switch (order) {
-    case LAHAR_ORDER_NEWEST:
-        return a->last_id > b->last_id ? -1 : a->last_id < b->last_id;
-    case LAHAR_ORDER_OLDEST:
-        return a->first_id < b->first_id ? -1 : a->first_id > b->first_id;
-    case LAHAR_ORDER_LATEST_TIME:
-        return a->time_max_ns > b->time_max_ns ? -1 : a->time_max_ns < b->time_max_ns;
-    case LAHAR_ORDER_EARLIEST_TIME:
-        return a->time_min_ns < b->time_min_ns ? -1 : a->time_min_ns > b->time_min_ns;
-    }
-    return 0;
-}
-
-static int compare_for_qsort(const void *a, const void *b, void *order)
-{
-    return compare_units(*(const lahar_order *)order, a, b);
-}
-
-static lahar_status build_units(struct lahar_query *query, lahar_error *error)
-{
-    const uint32_t resident_count = cut_resident(query, NULL);
-    const size_t capacity = lahar_snapshot_segment_count(query->snapshot) + resident_count;
-    query->units = lahar_allocate_zeroed(query->allocator, capacity + 1, sizeof *query->units);
-    query->active = lahar_allocate_zeroed(query->allocator, capacity + 1, sizeof *query->active);
-    if (query->units == NULL || query->active == NULL) {
-        return no_memory(error);
-    }
-    add_segments(query);
-    struct lahar_unit *resident = query->units + query->unit_count;
-    query->unit_count += cut_resident(query, resident);
-    for (uint32_t i = 0; i < resident_count; i++) {
-        /* Resident times are not known beforehand. */
-        resident[i].time_min_ns = INT64_MIN;
-        resident[i].time_max_ns = INT64_MAX;
-    }
-    for (uint32_t i = 0; i < query->unit_count; i++) {
-        query->event_count += query->units[i].event_count;
-    }
-    qsort_r(query->units, query->unit_count, sizeof *query->units, compare_for_qsort,
-            &query->options.order);
-    return LAHAR_OK;
-}
-
 /* --- opening --------------------------------------------------------------------------- */
 
 /* Everything of a query that its pages must share. */
@@ -319,6 +135,8 @@ static lahar_status hash_query(struct lahar_query *query, lahar_error *error)
     struct lahar_buffer text;
     lahar_buffer_init(&text, query->allocator);
     lahar_query_print(query->root, &text);
+    query->text_size = text.size < sizeof query->text - 1 ? text.size : sizeof query->text - 1;
+    memcpy(query->text, text.data, query->text_size);
     lahar_buffer_put_u32(&text, query->options.stream);
     lahar_buffer_put_u64(&text, (uint64_t)query->options.from_ns);
     lahar_buffer_put_u64(&text, (uint64_t)query->options.to_ns);
@@ -385,12 +203,46 @@ static lahar_status start(struct lahar_query *query, lahar_query_builder build, 
     const struct lahar_bind_context bind = {query->catalog, &query->tree, query->now_ns};
     LAHAR_TRY(lahar_query_bind(query->root, &bind, error));
     LAHAR_TRY(add_options(query, error));
-    query->context.prune = (struct lahar_query_prune){{INT64_MIN, INT64_MAX}, 0, query->end_id};
-    prune_by(&query->context.prune, query->context.filter);
     query->context.snapshot = query->snapshot;
     query->context.authorize = query->options.authorize;
     query->context.authorize_context = query->options.authorize_context;
-    return build_units(query, error);
+    return lahar_query_build_units(query, error);
+}
+
+void lahar_query_shed(struct lahar_query *query)
+{
+    for (uint32_t i = 0; i < query->unit_count; i++) {
+        lahar_unit_deinit(&query->units[i], query->allocator);
+    }
+    query->unit_count = 0;
+    query->active_count = 0;
+    lahar_release(query->allocator, query->units);
+    lahar_release(query->allocator, query->active);
+    lahar_release(query->allocator, query->hits);
+    lahar_facet_result_destroy(query->facet, query->allocator);
+    lahar_release(query->allocator, query->histogram);
+    query->units = NULL;
+    query->active = NULL;
+    query->hits = NULL;
+    query->facet = NULL;
+    query->histogram = NULL;
+    lahar_snapshot_release(query->snapshot);
+    query->snapshot = NULL;
+    lahar_buffer_deinit(&query->explain);
+    lahar_matcher_deinit(&query->matcher);
+    lahar_arena_deinit(&query->context.arena);
+    lahar_arena_deinit(&query->event_arena);
+    lahar_query_unbind(query->root);
+    query->root = NULL;
+    lahar_arena_deinit(&query->tree);
+}
+
+static void destroy(struct lahar_query *query)
+{
+    if (atomic_load_explicit(&query->use, memory_order_acquire) != LAHAR_QUERY_EXPIRED) {
+        lahar_query_shed(query);
+    }
+    lahar_release(query->memory.outer, query);
 }
 
 static lahar_status parse(void *context, struct lahar_arena *arena,
@@ -413,20 +265,26 @@ lahar_status lahar_query_open_built(lahar_store *store, lahar_query_builder buil
                                     lahar_error *error)
 {
     const lahar_allocator *outer = lahar_store_allocator(store);
+    struct lahar_query_registry *registry = lahar_store_queries(store);
     *query_out = NULL;
     lahar_error_clear(error);
+    LAHAR_TRY(lahar_query_registry_reserve(registry, lahar_store_io(store), error));
     struct lahar_query *query = lahar_allocate_zeroed(outer, 1, sizeof *query);
     if (query == NULL) {
+        lahar_query_registry_cancel(registry);
         return no_memory(error);
     }
     query->store = store;
+    query->registry = registry;
     lahar_query_memory_init(&query->memory, outer, lahar_store_memory_limit(store) / 4);
     query->allocator = &query->memory.allocator;
     query->io = lahar_store_io(store);
     query->catalog = lahar_store_catalog(store);
     query->deadline_ns = UINT64_MAX;
-    query->context = (struct lahar_unit_context){
-        .catalog = query->catalog, .allocator = query->allocator, .matcher = &query->matcher};
+    query->context = (struct lahar_unit_context){.query = query,
+                                                 .catalog = query->catalog,
+                                                 .allocator = query->allocator,
+                                                 .matcher = &query->matcher};
     lahar_arena_init(&query->tree, query->allocator, 4096);
     lahar_arena_init(&query->event_arena, query->allocator, 4096);
     lahar_arena_init(&query->context.arena, query->allocator, 4096);
@@ -435,9 +293,11 @@ lahar_status lahar_query_open_built(lahar_store *store, lahar_query_builder buil
     const lahar_status status =
         lahar_query_tell(query, start(query, build, context, options, error), error);
     if (status != LAHAR_OK) {
-        lahar_query_close(query);
+        lahar_query_registry_cancel(registry);
+        destroy(query);
         return status;
     }
+    lahar_query_registry_add(registry, query);
     *query_out = query;
     return LAHAR_OK;
 }
@@ -455,29 +315,33 @@ unsigned lahar_query_progress(lahar_query *query)
 
 void lahar_query_close(lahar_query *query)
 {
-    if (query == NULL) {
-        return;
+    if (query != NULL) {
+        lahar_query_registry_remove(query->registry, query);
+        destroy(query);
     }
-    const lahar_allocator *outer = query->memory.outer;
-    for (uint32_t i = 0; i < query->unit_count; i++) {
-        lahar_unit_deinit(&query->units[i], query->allocator);
-    }
-    lahar_release(query->allocator, query->units);
-    lahar_release(query->allocator, query->active);
-    lahar_release(query->allocator, query->hits);
-    lahar_facet_result_destroy(query->facet, query->allocator);
-    lahar_release(query->allocator, query->histogram);
-    lahar_snapshot_release(query->snapshot);
-    lahar_buffer_deinit(&query->explain);
-    lahar_matcher_deinit(&query->matcher);
-    lahar_arena_deinit(&query->context.arena);
-    lahar_arena_deinit(&query->event_arena);
-    lahar_query_unbind(query->root);
-    lahar_arena_deinit(&query->tree);
-    lahar_release(outer, query);
 }
 
 /* --- results ----------------------------------------------------------------------------- */
+
+lahar_status lahar_query_read_event(struct lahar_query *query, struct lahar_unit *unit,
+                                    uint32_t document, lahar_error *error)
+{
+    struct lahar_unit_context *context = &query->context;
+    lahar_event *event = &query->event;
+    lahar_arena_reset(&query->event_arena);
+    if (!query->options.ids_only) {
+        return lahar_unit_read(unit, context, document, &query->event_arena, event, error);
+    }
+    *event = (lahar_event){.stream = unit->stream};
+    if (unit->segment == NULL) {
+        lahar_event whole;
+        LAHAR_TRY(lahar_unit_read(unit, context, document, &query->event_arena, &whole, error));
+        event->stream = whole.stream;
+    }
+    LAHAR_TRY(lahar_unit_id(unit, context, document, &event->id, error));
+    event->is_durable = event->id < lahar_snapshot_durable(query->snapshot);
+    return LAHAR_OK;
+}
 
 /* Reports each lost file that could have held results, once. */
 static lahar_status report_lost(struct lahar_query *query, lahar_error *error)
@@ -485,7 +349,7 @@ static lahar_status report_lost(struct lahar_query *query, lahar_error *error)
     while (query->next_lost < lahar_snapshot_lost_count(query->snapshot)) {
         const struct lahar_segment_info *info =
             lahar_snapshot_lost(query->snapshot, query->next_lost++);
-        if (!is_pruned(query, info)) {
+        if (!lahar_query_excludes(query, info)) {
             query->context.is_partial = true;
             query->context.shards_failed++;
             return lahar_fail(
@@ -496,10 +360,9 @@ static lahar_status report_lost(struct lahar_query *query, lahar_error *error)
     return LAHAR_OK;
 }
 
-lahar_status lahar_query_next(lahar_query *query, const lahar_event **event_out, lahar_error *error)
+static lahar_status next(struct lahar_query *query, const lahar_event **event_out,
+                         lahar_error *error)
 {
-    *event_out = NULL;
-    lahar_error_clear(error);
     LAHAR_TRY(lahar_query_check(query, error));
     LAHAR_TRY(report_lost(query, error));
     if (query->options.count == LAHAR_COUNT_ONLY ||
@@ -514,7 +377,15 @@ lahar_status lahar_query_next(lahar_query *query, const lahar_event **event_out,
         query->position =
             (struct lahar_query_position){true, (*event_out)->time_ns, (*event_out)->id};
     }
-    return lahar_query_tell(query, status, error);
+    return status;
+}
+
+lahar_status lahar_query_next(lahar_query *query, const lahar_event **event_out, lahar_error *error)
+{
+    *event_out = NULL;
+    lahar_error_clear(error);
+    LAHAR_TRY(lahar_query_begin(query, error));
+    return lahar_query_end(query, next(query, event_out, error), error);
 }
 
 lahar_status lahar_query_result_get(lahar_query *query, lahar_query_result *result_out,
@@ -522,10 +393,10 @@ lahar_status lahar_query_result_get(lahar_query *query, lahar_query_result *resu
 {
     lahar_query_result result = {.struct_size = result_out->struct_size};
     lahar_error_clear(error);
+    LAHAR_TRY(lahar_query_begin(query, error));
     while (report_lost(query, NULL) != LAHAR_OK) {
     }
-    const lahar_status status = lahar_query_tell(
-        query, lahar_query_count(query, &result.total, &result.relation, error), error);
+    const lahar_status status = lahar_query_count(query, &result.total, &result.relation, error);
     result.snapshot_id = query->end_id;
     result.scanned_events = query->context.scanned_events;
     result.scanned_bytes = query->context.scanned_bytes;
@@ -537,7 +408,7 @@ lahar_status lahar_query_result_get(lahar_query *query, lahar_query_result *resu
         atomic_load_explicit(&query->memory.peak_bytes, memory_order_relaxed);
     const size_t size = result_out->struct_size;
     memcpy(result_out, &result, size != 0 && size < sizeof result ? size : sizeof result);
-    return status;
+    return lahar_query_end(query, status, error);
 }
 
 const char *lahar_query_resume_token(lahar_query *query)

@@ -10,7 +10,14 @@
 #include "lahar/query.h"
 
 enum {
-    LAHAR_RESUME_TOKEN_SIZE = 160
+    LAHAR_RESUME_TOKEN_SIZE = 160,
+    LAHAR_QUERY_TEXT_SIZE = 256 /* of what is kept to show which query it is, terminated */
+};
+
+enum lahar_query_use {
+    LAHAR_QUERY_IDLE,
+    LAHAR_QUERY_BUSY,   /* in a call */
+    LAHAR_QUERY_EXPIRED /* holds nothing any more but its handle */
 };
 
 /* Where the results already given end. */
@@ -30,6 +37,19 @@ struct lahar_query_hit {
 
 struct lahar_query {
     lahar_store *store;
+
+    /* The handle; what is not atomic is guarded by the registry's lock or never changes. */
+    struct lahar_query_registry *registry;
+    struct lahar_query *previous;
+    struct lahar_query *next;
+    uint64_t id;
+    int64_t submitted_ns;         /* of the clock */
+    _Atomic int use;              /* enum lahar_query_use */
+    _Atomic uint64_t last_use_ns; /* monotonic; of queries that expire */
+    lahar_error last_error;
+    char text[LAHAR_QUERY_TEXT_SIZE]; /* canonical; cut */
+    size_t text_size;
+
     struct lahar_query_memory memory;
     const lahar_allocator *allocator; /* of memory */
     struct lahar_io *io;
@@ -66,10 +86,9 @@ struct lahar_query {
     uint32_t *active;
     uint32_t active_count;
 
-    /* Orders by time: the results found by the last pass, as a heap while it runs. */
+    /* Orders by time: the results found by the last pass. */
     struct lahar_query_hit *hits;
     size_t hit_count;
-    size_t hit_capacity;
     size_t hit_next;
     bool is_last_pass;
     lahar_error damage;         /* met in the last pass, not yet reported */
@@ -82,14 +101,25 @@ struct lahar_query {
     struct lahar_buffer explain;
 };
 
+/* Plans the units. */
+lahar_status lahar_query_build_units(struct lahar_query *query, lahar_error *error);
+/* Whether nothing in an event file can be a result. */
+bool lahar_query_excludes(struct lahar_query *query, const struct lahar_segment_info *info);
+
 /* Passes a status on; where memory was refused by the query's limit, says so. */
 lahar_status lahar_query_tell(struct lahar_query *query, lahar_status status, lahar_error *error);
+/* Frees everything but the handle. */
+void lahar_query_shed(struct lahar_query *query);
 
 /* LAHAR_CANCELLED or LAHAR_TIMEOUT when the query has to stop. */
-lahar_status lahar_query_check(struct lahar_query *query, lahar_error *error);
+lahar_status lahar_query_check(const struct lahar_query *query, lahar_error *error);
 
 /* Whether a result at (time, id) stands behind the position in the query's order. */
 bool lahar_query_is_behind(const struct lahar_query *query, int64_t time_ns, uint64_t id);
+
+/* Fills query->event with a document, as far as the options ask for it. */
+lahar_status lahar_query_read_event(struct lahar_query *query, struct lahar_unit *unit,
+                                    uint32_t document, lahar_error *error);
 
 /* The next result in an order by id, or by time. */
 lahar_status lahar_query_walk(struct lahar_query *query, const lahar_event **event_out,

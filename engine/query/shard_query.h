@@ -7,12 +7,15 @@
 #include "engine/segment/segment.h"
 #include "index/shard.h"
 
+struct lahar_query;
+
 struct lahar_shard_query {
     struct lahar_shard *shard;
     const struct lahar_segment *segment; /* ordinals of the shard are its rows */
     const struct lahar_stream *stream;
     struct lahar_matcher *matcher;
     const lahar_allocator *allocator;
+    const struct lahar_query *query; /* that may have to stop; NULL: none */
 };
 
 /* Attributes of all maps of a stream but the previous ones share their names in a shard: whether

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "engine/query/query_state.h"
 #include "io/base/error.h"
 
 /* --- look-ups ----------------------------------------------------------------- */
@@ -64,12 +65,29 @@ struct term_filter {
     lahar_bytes piece;
     enum place place;
     bool took_cut; /* a cut term was accepted: what it stands for must be verified */
+    const struct lahar_query *query;
+    uint32_t looked_at;
+    lahar_status
+        status; /* not LAHAR_OK: the query has to stop, the terms that follow are refused */
+    lahar_error *error;
 };
+
+/* Whether the query has to stop; the clock is looked at once in a while. */
+static bool has_to_stop(struct term_filter *filter)
+{
+    if ((++filter->looked_at & 127) == 0 && filter->query != NULL && filter->status == LAHAR_OK) {
+        filter->status = lahar_query_check(filter->query, filter->error);
+    }
+    return filter->status != LAHAR_OK;
+}
 
 static bool accept_term(void *context, const uint8_t *term, size_t size, bool is_cut)
 {
     struct term_filter *filter = context;
     const lahar_bytes piece = filter->piece;
+    if (has_to_stop(filter)) {
+        return false;
+    }
     if (is_cut) {
         /* Only the beginning is known; it decides a prefix alone. */
         const bool is_refused = filter->place == PLACE_PREFIX &&
@@ -131,13 +149,19 @@ static lahar_status look_up_terms(const struct lahar_shard_query *query, uint32_
                                   lahar_error *error)
 {
     struct lahar_shard_lookup lookup;
-    struct term_filter filter = {query->matcher, test, piece, place, false};
+    struct term_filter filter = {.matcher = query->matcher,
+                                 .test = test,
+                                 .piece = piece,
+                                 .place = place,
+                                 .query = query->query,
+                                 .error = error};
     LAHAR_TRY(lahar_shard_lookup_begin(query, &lookup, error));
     lahar_status status =
         lahar_shard_terms_holding(query->shard, field, needle_of(test, place), accept_term, &filter,
                                   &lookup.set, &lookup.is_exact, error);
     if (status == LAHAR_OK) {
-        status = lahar_matcher_check(query->matcher, error);
+        status =
+            filter.status != LAHAR_OK ? filter.status : lahar_matcher_check(query->matcher, error);
     }
     lookup.is_exact = lookup.is_exact && !filter.took_cut;
     return lahar_shard_lookup_end(&lookup, status, bounds_out);

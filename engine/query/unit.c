@@ -90,6 +90,7 @@ static lahar_status ask_shard(struct lahar_unit *unit, struct lahar_unit_context
                                             .stream =
                                                 lahar_schema_stream(context->catalog, unit->stream),
                                             .matcher = context->matcher,
+                                            .query = context->query,
                                             .allocator = context->allocator};
     *bounds_out = (struct lahar_bounds){.shape = LAHAR_BOUNDS_UNKNOWN};
     if (unit->shard == NULL) {

@@ -19,6 +19,7 @@ struct lahar_query_prune {
 
 /* What the units of one query share. */
 struct lahar_unit_context {
+    const struct lahar_query *query; /* whose units they are */
     const struct lahar_snapshot *snapshot;
     const struct lahar_schema_catalog *catalog;
     const lahar_allocator *allocator;

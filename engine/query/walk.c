@@ -2,9 +2,16 @@
  *
  * Files of different streams may overlap in ids, so the walk merges: it keeps the units open
  * whose ids may come next, each with its next result as head, and takes the best head. A unit is
- * opened only when its ids come up, so a limit ends the work early. */
+ * opened only when its ids come up, so a limit ends the work early. Where results are rare, the
+ * next units are opened, and their candidates decided, by several threads. */
 #include "engine/query/query_state.h"
+#include "engine/query/workers.h"
 #include "io/base/error.h"
+
+enum {
+    READ_AHEAD_FROM = 2, /* units that are walked before others are opened ahead */
+    READ_AHEAD_MAX = 16  /* units */
+};
 
 static bool is_newest_first(const struct lahar_query *query)
 {
@@ -51,7 +58,7 @@ static lahar_status find_head(struct lahar_query *query, struct lahar_unit *unit
     uint32_t document = 0;
     uint32_t looked_at = 0;
     while (next_document(query, unit, &document)) {
-        if ((++looked_at & 1023) == 0) {
+        if ((++looked_at & 15) == 0) {
             LAHAR_TRY(lahar_query_check(query, error));
         }
         uint64_t id = 0;
@@ -156,6 +163,60 @@ static bool is_passed(const struct lahar_query *query, const struct lahar_unit *
                                   is_newest_first(query) ? unit->first_id : unit->last_id);
 }
 
+/* Decides candidates of a unit that is not walked yet, as many as may be wanted of it. What cannot
+ * be read is left to the walk, which reports it. */
+static lahar_status look_ahead(struct lahar_query_worker *worker, struct lahar_unit *unit,
+                               lahar_error *error)
+{
+    struct lahar_query *query = worker->query;
+    const uint64_t limit = query->options.limit;
+    const uint64_t wanted = limit == 0 ? UINT64_MAX : limit - query->returned;
+    uint64_t found = 0;
+    uint32_t document = 0;
+    uint32_t looked_at = 0;
+    LAHAR_TRY(lahar_query_check(query, error));
+    LAHAR_TRY(lahar_unit_open(unit, &worker->context, error));
+    place_cursor(query, unit);
+    while (unit->has_unverified && found < wanted && next_document(query, unit, &document)) {
+        bool matches = false;
+        lahar_error reason = {0};
+        if ((++looked_at & 15) == 0) {
+            LAHAR_TRY(lahar_query_check(query, error));
+        }
+        const lahar_status status =
+            lahar_unit_verify(unit, &worker->context, document, &matches, &reason);
+        if (status == LAHAR_CORRUPT) {
+            break;
+        }
+        if (status != LAHAR_OK) {
+            return lahar_fail(error, status, "%s", reason.message);
+        }
+        found += matches;
+        step(query, unit, document);
+    }
+    lahar_unit_drop_block(unit);
+    return LAHAR_OK;
+}
+
+/* Opens the units behind the next one by several threads, once the first units have shown that
+ * results are rare. */
+static lahar_status read_ahead(struct lahar_query *query, lahar_error *error)
+{
+    uint32_t units[READ_AHEAD_MAX];
+    struct lahar_query_job job = {.work = look_ahead, .units = units};
+    const uint32_t workers = lahar_query_worker_count(query);
+    const uint32_t most = workers * 2 < READ_AHEAD_MAX ? workers * 2 : (uint32_t)READ_AHEAD_MAX;
+    if (workers == 1 || query->next_unit < READ_AHEAD_FROM) {
+        return LAHAR_OK;
+    }
+    for (uint32_t i = query->next_unit; i < query->unit_count && job.unit_count < most; i++) {
+        if (!query->units[i].is_open) {
+            units[job.unit_count++] = i;
+        }
+    }
+    return lahar_query_run_job(query, &job, error);
+}
+
 /* Opens the next unit if it may hold something before best. */
 static lahar_status activate(struct lahar_query *query, const struct lahar_unit *best,
                              bool *is_active_out, lahar_error *error)
@@ -170,6 +231,9 @@ static lahar_status activate(struct lahar_query *query, const struct lahar_unit 
         if (best != NULL && comes_before(query, best->head_id,
                                          is_newest_first(query) ? unit->last_id : unit->first_id)) {
             return LAHAR_OK;
+        }
+        if (!unit->is_open && best == NULL) {
+            LAHAR_TRY(read_ahead(query, error));
         }
         if (!unit->is_open) {
             LAHAR_TRY(lahar_unit_open(unit, &query->context, error));
@@ -197,9 +261,7 @@ lahar_status lahar_query_walk(struct lahar_query *query, const lahar_event **eve
     if (best == NULL) {
         return LAHAR_NOT_FOUND;
     }
-    lahar_arena_reset(&query->event_arena);
-    const lahar_status status = lahar_unit_read(best, &query->context, best->head,
-                                                &query->event_arena, &query->event, error);
+    const lahar_status status = lahar_query_read_event(query, best, best->head, error);
     best->has_head = false;
     if (status == LAHAR_CORRUPT) {
         lahar_unit_drop_range(best, &query->context, best->head);

@@ -10,6 +10,7 @@
 #include "index/shard.h"
 #include "lahar/store.h"
 
+struct lahar_query_registry;
 struct lahar_snapshot;
 
 /* A published batch in memory. Rows follow one another at rows. */
@@ -60,5 +61,7 @@ const lahar_allocator *lahar_store_allocator(const lahar_store *store);
 /* Bytes that the store may use in all. */
 uint64_t lahar_store_memory_limit(const lahar_store *store);
 struct lahar_io *lahar_store_io(const lahar_store *store);
+/* The open queries. */
+struct lahar_query_registry *lahar_store_queries(lahar_store *store);
 
 #endif

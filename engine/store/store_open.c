@@ -203,6 +203,7 @@ static void release_store(lahar_store *store)
     if (store->owns_io) {
         store->io->ops->destroy(store->io);
     }
+    lahar_query_registry_deinit(&store->queries);
     (void)pthread_cond_destroy(&store->thread_wake);
     (void)pthread_rwlock_destroy(&store->source_lock);
     (void)pthread_mutex_destroy(&store->thread_lock);
@@ -506,6 +507,7 @@ lahar_status lahar_store_open_config(const char *directory, const lahar_options 
     store->config = *config;
     store->owner = getpid();
     init_locks(store);
+    lahar_query_registry_init(&store->queries, resolved.query_count_max);
     lahar_status status = make_paths(store, directory, error);
     if (status == LAHAR_OK) {
         status = choose_backend(store, error);

@@ -16,7 +16,8 @@ enum {
     SYNC_INTERVAL_MS_MAX = 60000,
     DEFAULT_GROUP_AGE_MS = 30000,
     DEFAULT_GROUP_AGE_MAX_MS = 3600000,
-    COMPRESSION_LEVEL_MAX = 12
+    COMPRESSION_LEVEL_MAX = 12,
+    DEFAULT_QUERY_COUNT_MAX = 1000
 };
 
 void lahar_options_init(lahar_options *options)
@@ -31,6 +32,7 @@ void lahar_options_init(lahar_options *options)
         .group_age_max_ms = DEFAULT_GROUP_AGE_MAX_MS,
         .compression_level = 1,
         .journal_count = LAHAR_JOURNAL_COUNT,
+        .query_count_max = DEFAULT_QUERY_COUNT_MAX,
     };
 }
 
@@ -80,6 +82,9 @@ static void fill_zeroes(lahar_options *options)
     }
     if (options->journal_count == 0) {
         options->journal_count = defaults.journal_count;
+    }
+    if (options->query_count_max == 0) {
+        options->query_count_max = defaults.query_count_max;
     }
 }
 

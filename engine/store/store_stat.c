@@ -106,6 +106,16 @@ static void take_dropped(lahar_store *store, lahar_stat *stat)
     (void)pthread_mutex_unlock(&store->manifest_lock);
 }
 
+static void take_queries(lahar_store *store, lahar_stat *stat)
+{
+    struct lahar_query_registry *registry = &store->queries;
+    (void)pthread_mutex_lock(&registry->mutex);
+    stat->open_queries = registry->open_count;
+    stat->refused_queries = registry->refused_count;
+    stat->expired_queries = registry->expired_count;
+    (void)pthread_mutex_unlock(&registry->mutex);
+}
+
 lahar_status lahar_stat_get(lahar_store *store, lahar_stat *stat_out, lahar_error *error)
 {
     const size_t size = stat_out->struct_size;
@@ -126,6 +136,7 @@ lahar_status lahar_stat_get(lahar_store *store, lahar_stat *stat_out, lahar_erro
     }
     take_files(store, &stat);
     take_dropped(store, &stat);
+    take_queries(store, &stat);
     uint64_t cache_bytes = 0;
     lahar_block_cache_stat(store->cache, &stat.cache_hits, &stat.cache_misses, &cache_bytes);
     stat.memory_limit_bytes = store->options.memory_limit_bytes;

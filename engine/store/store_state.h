@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "engine/journal/journal.h"
+#include "engine/query/query_registry.h"
 #include "engine/store/age_clock.h"
 #include "engine/store/identity.h"
 #include "engine/store/manifest.h"
@@ -85,6 +86,8 @@ struct lahar_store {
     atomic_uint_least32_t next_producer;
     atomic_uint_least64_t next_file_number;
     atomic_uint_least64_t corrupt_blocks;
+
+    struct lahar_query_registry queries; /* has a lock of its own */
 
     /* Background threads; is_stopping is guarded by thread_lock. */
     pthread_mutex_t thread_lock;

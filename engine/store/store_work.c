@@ -166,6 +166,7 @@ static void *loop_retention(void *context)
 {
     lahar_store *store = context;
     while (!lahar_store_is_stopping(store)) {
+        lahar_query_registry_sweep(&store->queries, store->io);
         if (!lahar_retention_step(store)) {
             rest(store, RETENTION_POLL_MS);
         }

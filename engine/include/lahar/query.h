@@ -43,6 +43,10 @@ typedef struct lahar_query_options {
     void *authorize_context;     /* with it, one thread does all */
     uint64_t memory_limit_bytes; /* of this query; 0: a quarter of the store's. Beyond it the
                                     query fails with LAHAR_NO_MEMORY */
+    bool ids_only;      /* events come without values and arrival; their time is given in orders by
+                           time alone. Nothing is read to show them */
+    uint64_t expire_ns; /* LAHAR_WAIT_FOREVER: never. Unused for so long, the query lets go of what
+                           it holds; further calls but close fail with LAHAR_CLOSED */
 } lahar_query_options;
 
 LAHAR_API void lahar_query_options_init(lahar_query_options *options);
@@ -51,7 +55,8 @@ LAHAR_API void lahar_query_options_init(lahar_query_options *options);
  * UTF-8, borrowed for the call; empty or "*" matches everything. options NULL: the defaults.
  * One thread at a time, but for lahar_query_cancel. The snapshot keeps files and memory
  * alive until close. LAHAR_INVALID: error.offset is the byte of the expression at fault, or
- * the resume token is damaged or of another query; LAHAR_BUSY as for lahar_get. */
+ * the resume token is damaged or of another query; LAHAR_BUSY as for lahar_get, or when as many
+ * queries are open as the store's options allow. */
 LAHAR_API LAHAR_NODISCARD lahar_status lahar_query_open(lahar_store *store, const char *expression,
                                                         size_t expression_size,
                                                         const lahar_query_options *options,
@@ -148,6 +153,28 @@ LAHAR_API unsigned lahar_query_progress(lahar_query *query);
 
 LAHAR_API void lahar_query_cancel(lahar_query *query); /* any thread */
 LAHAR_API void lahar_query_close(lahar_query *query);  /* NULL is allowed */
+
+/* --- handles ------------------------------------------------------------------- */
+
+/* An open query, for those who watch over them. */
+typedef struct lahar_query_info {
+    uint64_t id;          /* not given to another query while the store is open */
+    int64_t submitted_ns; /* when it was opened */
+    unsigned percent;     /* as lahar_query_progress */
+    bool is_busy;         /* a thread is in a call */
+    bool is_expired;
+    uint64_t expires_in_ns; /* if it is not used; LAHAR_WAIT_FOREVER: never */
+    uint64_t memory_bytes;
+    lahar_error error;    /* of the last call that failed; status LAHAR_OK: none did */
+    char expression[256]; /* canonical, cut */
+} lahar_query_info;
+
+LAHAR_API uint64_t lahar_query_id(const lahar_query *query);
+/* Describes up to capacity of the queries that are open in the store, the oldest first, and
+ * returns how many there are. Lets go of what has expired. Any thread. */
+LAHAR_API size_t lahar_query_list(lahar_store *store, lahar_query_info *infos, size_t capacity);
+/* As lahar_query_cancel. LAHAR_NOT_FOUND: no open query has the id. Any thread. */
+LAHAR_API lahar_status lahar_query_cancel_id(lahar_store *store, uint64_t id);
 
 #ifdef __cplusplus
 }

@@ -77,6 +77,7 @@ typedef struct lahar_options {
     const lahar_allocator *allocator; /* NULL: malloc; copied at opening */
     bool repair; /* where the manifest or a journal is lost or damaged, makes do with what is there
                     (docs/recovery.md) and reports it through log, instead of LAHAR_CORRUPT */
+    uint32_t query_count_max; /* queries open at a time; default 1,000 */
 } lahar_options;
 
 LAHAR_API void lahar_options_init(lahar_options *options);
@@ -266,6 +267,9 @@ typedef struct lahar_stat {
     uint64_t dropped_events;   /* by retention, since the store was created */
     uint64_t dropped_bytes;    /* of their files */
     uint32_t dropped_files;    /* event files */
+    uint32_t open_queries;     /* of this handle; lahar_query_list tells which */
+    uint64_t refused_queries;  /* since opening: as many were open as may be */
+    uint64_t expired_queries;  /* since opening */
 } lahar_stat;
 
 /* A consistent enough picture for people; single numbers are exact. Any thread. */

@@ -1,0 +1,196 @@
+/* What a query works through: one unit for each event file that may hold results, and runs of
+ * resident batches, in the order in which their results come. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/query/query_state.h"
+#include "io/base/error.h"
+
+enum {
+    RESIDENT_UNIT_EVENTS = 65536 /* rows of one resident unit: 1 MiB of row places */
+};
+
+/* --- pruning ------------------------------------------------------------------------- */
+
+/* Narrows the prune by what each result must meet. */
+static void prune_by(struct lahar_query_prune *prune, const struct lahar_query_node *node)
+{
+    if (node->kind == LAHAR_NODE_AND) {
+        for (const struct lahar_query_node *child = node->child; child != NULL;
+             child = child->next) {
+            prune_by(prune, child);
+        }
+        return;
+    }
+    if (node->kind != LAHAR_NODE_TEST || node->op == LAHAR_TEST_NOT_EQUAL ||
+        node->op == LAHAR_TEST_PRESENT) {
+        return;
+    }
+    const struct lahar_test *test = node->test;
+    if (test->target == LAHAR_TARGET_TIME && test->is_time) {
+        if (test->time.first_ns > prune->time.first_ns) {
+            prune->time.first_ns = test->time.first_ns;
+        }
+        if (test->time.last_ns < prune->time.last_ns) {
+            prune->time.last_ns = test->time.last_ns;
+        }
+    } else if (test->target == LAHAR_TARGET_ID && test->is_number) {
+        uint64_t first = 0;
+        uint64_t last = 0;
+        if (!lahar_column_span(LAHAR_COLUMN_U64, &test->range, &first, &last)) {
+            prune->end_id = 0;
+            return;
+        }
+        prune->first_id = first > prune->first_id ? first : prune->first_id;
+        if (last < prune->end_id) {
+            prune->end_id = last + 1 < prune->end_id ? last + 1 : prune->end_id;
+        }
+    }
+}
+
+/* Whether each result must meet a test of the stream that this one does not. */
+static bool stream_is_excluded(struct lahar_query *query, const struct lahar_query_node *node,
+                               const struct lahar_stream *stream)
+{
+    if (node->kind == LAHAR_NODE_AND) {
+        for (const struct lahar_query_node *child = node->child; child != NULL;
+             child = child->next) {
+            if (stream_is_excluded(query, child, stream)) {
+                return true;
+            }
+        }
+        return false;
+    }
+    return node->kind == LAHAR_NODE_TEST && node->test->target == LAHAR_TARGET_STREAM &&
+           node->op != LAHAR_TEST_NOT_EQUAL && stream != NULL &&
+           !lahar_match_keyword(&query->matcher, node->test, stream->name, strlen(stream->name));
+}
+
+bool lahar_query_excludes(struct lahar_query *query, const struct lahar_segment_info *info)
+{
+    const struct lahar_query_prune *prune = &query->context.prune;
+    return info->event_count == 0 || info->last_id < prune->first_id ||
+           info->first_id >= prune->end_id || info->time_max_ns < prune->time.first_ns ||
+           info->time_min_ns > prune->time.last_ns || prune->time.first_ns > prune->time.last_ns ||
+           stream_is_excluded(query, query->context.filter,
+                              lahar_schema_stream(query->catalog, info->stream));
+}
+
+/* --- units --------------------------------------------------------------------------- */
+
+static void add_segments(struct lahar_query *query)
+{
+    const size_t count = lahar_snapshot_segment_count(query->snapshot);
+    for (size_t i = 0; i < count; i++) {
+        const struct lahar_snapshot_segment *segment = lahar_snapshot_segment(query->snapshot, i);
+        const struct lahar_segment_info *info = lahar_segment_describe(segment->segment);
+        query->shards_total++;
+        if (lahar_query_excludes(query, info)) {
+            query->shards_pruned++;
+            continue;
+        }
+        query->context.shards_failed += segment->shard == NULL;
+        query->units[query->unit_count++] =
+            (struct lahar_unit){.segment = segment->segment,
+                                .shard = segment->shard,
+                                .stream = info->stream,
+                                .first_id = info->first_id,
+                                .last_id = info->last_id,
+                                .time_min_ns = info->time_min_ns,
+                                .time_max_ns = info->time_max_ns,
+                                .event_count = (uint32_t)info->event_count};
+    }
+}
+
+static uint64_t batch_end(const struct lahar_resident_batch *batch)
+{
+    return batch->first_id + batch->event_count;
+}
+
+/* Cuts the resident batches into units of a bounded number of rows. With units NULL only
+ * counts them. */
+static uint32_t cut_resident(const struct lahar_query *query, struct lahar_unit *units)
+{
+    const struct lahar_query_prune *prune = &query->context.prune;
+    const size_t count = lahar_snapshot_batch_count(query->snapshot);
+    uint32_t unit_count = 0;
+    struct lahar_unit unit = {.stream = LAHAR_ANY_STREAM};
+    for (size_t i = lahar_snapshot_find_batch(query->snapshot, prune->first_id); i < count; i++) {
+        const struct lahar_resident_batch *batch = lahar_snapshot_batch(query->snapshot, i);
+        if (batch->first_id >= prune->end_id) {
+            break;
+        }
+        if (batch->event_count == 0) {
+            continue;
+        }
+        if (unit.event_count == 0) {
+            unit.first_batch = i;
+            unit.first_id = batch->first_id;
+        }
+        unit.end_batch = i + 1;
+        unit.last_id = batch_end(batch) - 1;
+        unit.event_count += batch->event_count;
+        if (unit.event_count >= RESIDENT_UNIT_EVENTS) {
+            if (units != NULL) {
+                units[unit_count] = unit;
+            }
+            unit_count++;
+            unit.event_count = 0;
+        }
+    }
+    if (unit.event_count != 0) {
+        if (units != NULL) {
+            units[unit_count] = unit;
+        }
+        unit_count++;
+    }
+    return unit_count;
+}
+
+/* Which of two units may hold the earlier results; > 0: b. */
+static int compare_units(lahar_order order, const struct lahar_unit *a, const struct lahar_unit *b)
+{
+    switch (order) {
+    case LAHAR_ORDER_NEWEST:
+        return a->last_id > b->last_id ? -1 : a->last_id < b->last_id;
+    case LAHAR_ORDER_OLDEST:
+        return a->first_id < b->first_id ? -1 : a->first_id > b->first_id;
+    case LAHAR_ORDER_LATEST_TIME:
+        return a->time_max_ns > b->time_max_ns ? -1 : a->time_max_ns < b->time_max_ns;
+    case LAHAR_ORDER_EARLIEST_TIME:
+        return a->time_min_ns < b->time_min_ns ? -1 : a->time_min_ns > b->time_min_ns;
+    }
+    return 0;
+}
+
+static int compare_for_qsort(const void *a, const void *b, void *order)
+{
+    return compare_units(*(const lahar_order *)order, a, b);
+}
+
+lahar_status lahar_query_build_units(struct lahar_query *query, lahar_error *error)
+{
+    query->context.prune = (struct lahar_query_prune){{INT64_MIN, INT64_MAX}, 0, query->end_id};
+    prune_by(&query->context.prune, query->context.filter);
+    const uint32_t resident_count = cut_resident(query, NULL);
+    const size_t capacity = lahar_snapshot_segment_count(query->snapshot) + resident_count;
+    query->units = lahar_allocate_zeroed(query->allocator, capacity + 1, sizeof *query->units);
+    query->active = lahar_allocate_zeroed(query->allocator, capacity + 1, sizeof *query->active);
+    if (query->units == NULL || query->active == NULL) {
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a query");
+    }
+    add_segments(query);
+    struct lahar_unit *resident = query->units + query->unit_count;
+    query->unit_count += cut_resident(query, resident);
+    for (uint32_t i = 0; i < resident_count; i++) {
+        /* Resident times are not known beforehand. */
+        resident[i].time_min_ns = INT64_MIN;
+        resident[i].time_max_ns = INT64_MAX;
+    }
+    for (uint32_t i = 0; i < query->unit_count; i++) {
+        query->event_count += query->units[i].event_count;
+    }
+    qsort_r(query->units, query->unit_count, sizeof *query->units, compare_for_qsort,
+            &query->options.order);
+    return LAHAR_OK;
+}
