@@ -24,10 +24,15 @@ static const char USAGE[] =
     "Appends the records of the files, one event each, in order.\n\n"
     "  --stream NAME      the stream, created when there is none; default log,\n"
     "                     for nifi-json provenance\n"
-    "  --format NAME      LineAsString, JSONEachRow, CSVWithNames, TSVWithNames,\n"
-    "                     Regexp or nifi-json (NiFi's site-to-site reporting task);\n"
-    "                     default by the file's name: .json .jsonl .ndjson, .csv,\n"
-    "                     .tsv, and LineAsString for all others\n"
+    "  --format NAME      LineAsString, JSONEachRow, JSONCompactEachRow,\n"
+    "                     JSONStringsEachRow, JSONAsString, JSONAsObject, CSV, TSV,\n"
+    "                     CSVWithNames, TSVWithNames, TSKV, Values, CustomSeparated,\n"
+    "                     Template, Regexp, RawBLOB, logfmt, access-log (common,\n"
+    "                     combined), syslog-3164, syslog-5424, nifi-log or nifi-json;\n"
+    "                     default by the file's name: .json .jsonl .ndjson, .csv and\n"
+    "                     .tsv (with names), and LineAsString for all others\n"
+    "  --set NAME=VALUE   a setting of the format, as format_csv_delimiter=;\n"
+    "                     all are in lahar-ingest(1)\n"
     "  --regexp PATTERN   of Regexp, which it implies: named groups (?<name>...) of\n"
     "                     each line become fields\n"
     "  --skip-unmatched   lines that do not match PATTERN are no errors\n"
@@ -48,6 +53,7 @@ static const char USAGE[] =
 enum {
     OPTION_STREAM = OPTION_FIRST,
     OPTION_FORMAT,
+    OPTION_SET,
     OPTION_REGEXP,
     OPTION_SKIP_UNMATCHED,
     OPTION_TIME_FIELD,
@@ -64,6 +70,7 @@ static const struct option_spec OPTIONS[] = {
     {"help", 'h', false},
     {"stream", OPTION_STREAM, true},
     {"format", OPTION_FORMAT, true},
+    {"set", OPTION_SET, true},
     {"regexp", OPTION_REGEXP, true},
     {"skip-unmatched", OPTION_SKIP_UNMATCHED, false},
     {"time-field", OPTION_TIME_FIELD, true},
@@ -344,6 +351,25 @@ static bool parse_year(const char *text, uint32_t *year_out)
     return true;
 }
 
+static bool set_pair(struct ingest_run *run, const char *pair)
+{
+    char name[64];
+    lahar_error error = {.status = LAHAR_OK};
+    const size_t size = strcspn(pair, "=");
+    if (pair[size] != '=' || size >= sizeof name) {
+        complain("--set takes NAME=VALUE, not '%s'", pair);
+        return false;
+    }
+    memcpy(name, pair, size);
+    name[size] = '\0';
+    if (lahar_format_set(&run->options.format_settings, name, pair + size + 1, &error) !=
+        LAHAR_OK) {
+        (void)complain_of(&error);
+        return false;
+    }
+    return true;
+}
+
 static bool take_option(struct ingest_run *run, int option, const char *value)
 {
     lahar_error error = {.status = LAHAR_OK};
@@ -358,6 +384,8 @@ static bool take_option(struct ingest_run *run, int option, const char *value)
             return false;
         }
         return true;
+    case OPTION_SET:
+        return set_pair(run, value);
     case OPTION_REGEXP:
         run->options.regexp = value;
         if (run->format_name == NULL) {

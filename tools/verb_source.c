@@ -22,10 +22,12 @@ static const char USAGE[] =
     "A source is a file, a directory or a pattern (* ? [] ** {a,b} {1..9}) whose\n"
     "records 'lahar follow' takes into a stream, each once.\n\n"
     "create:\n"
-    "  --format NAME         LineAsString (default), JSONEachRow, CSVWithNames, ...\n"
+    "  --format NAME         LineAsString (default) or another of lahar-ingest(1)\n"
     "  --stream NAME         the stream, created when there is none; default NAME\n"
     "  --dead-letter NAME    the stream of handle_error_mode dead_letter_queue\n"
+    "  --regexp PATTERN      of the format Regexp, which it implies\n"
     "  --time-field NAME     the field that holds the event's time\n"
+    "  --time-format F, --tz ZONE, --year N   how it is written; as in lahar-ingest(1)\n"
     "  --root DIR            open nothing outside; relative paths begin here\n"
     "  --set SETTING=VALUE   a setting; also as --SETTING VALUE; lahar-source(1)\n"
     "  --if-not-exists       do nothing when there is a source of that name\n"
@@ -41,6 +43,10 @@ enum {
     OPTION_STREAM,
     OPTION_DEAD_LETTER,
     OPTION_TIME_FIELD,
+    OPTION_REGEXP,
+    OPTION_TIME_FORMAT,
+    OPTION_TZ,
+    OPTION_YEAR,
     OPTION_ROOT,
     OPTION_SET,
     OPTION_IF_NOT_EXISTS,
@@ -66,6 +72,10 @@ static const struct option_spec OPTIONS[] = {
     {"stream", OPTION_STREAM, true},
     {"dead-letter", OPTION_DEAD_LETTER, true},
     {"time-field", OPTION_TIME_FIELD, true},
+    {"regexp", OPTION_REGEXP, true},
+    {"time-format", OPTION_TIME_FORMAT, true},
+    {"tz", OPTION_TZ, true},
+    {"year", OPTION_YEAR, true},
     {"root", OPTION_ROOT, true},
     {"set", OPTION_SET, true},
     {"if-not-exists", OPTION_IF_NOT_EXISTS, false},
@@ -175,6 +185,13 @@ static lahar_status print_source(void *context, const lahar_source_info *info)
     json_line_number(line, "poll_directory_watch_events_backoff_factor",
                      spec->poll_directory_watch_events_backoff_factor);
     json_line_string(line, "handle_error_mode", MODES[spec->handle_error_mode]);
+    const char *at = spec->format_settings.text;
+    const char *end = at + spec->format_settings.size;
+    while (at < end) {
+        const char *value = at + strlen(at) + 1;
+        json_line_string(line, at, value);
+        at = value + strlen(value) + 1;
+    }
     json_line_print(line);
     return LAHAR_OK;
 }
@@ -389,6 +406,15 @@ static bool take_create_option(struct source_request *request, int option, const
     case OPTION_TIME_FIELD:
         request->spec.time_field = value;
         return true;
+    case OPTION_REGEXP:
+        request->spec.format = LAHAR_FORMAT_REGEXP;
+        return set_setting(request, "format_regexp", value);
+    case OPTION_TIME_FORMAT:
+        return set_setting(request, "time_format", value);
+    case OPTION_TZ:
+        return set_setting(request, "time_zone", value);
+    case OPTION_YEAR:
+        return set_setting(request, "year", value);
     case OPTION_ROOT:
         request->spec.root = value;
         return true;

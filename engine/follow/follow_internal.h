@@ -137,6 +137,7 @@ struct lahar_follow_source {
     bool must_scan;
     bool must_maintain; /* a file wants more than to be read on */
     bool is_polling;    /* not every directory could be watched */
+    bool joins_lines;   /* a pattern says where a record begins */
 };
 
 struct lahar_file_poll;

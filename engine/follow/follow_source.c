@@ -6,6 +6,7 @@
 
 #include "engine/follow/follow_internal.h"
 #include "engine/follow/source_registry.h"
+#include "engine/format/format_settings.h"
 #include "engine/store/snapshot.h"
 #include "engine/store/store_state.h"
 #include "io/base/error.h"
@@ -59,12 +60,17 @@ static lahar_status find_target(struct lahar_follow *follow, struct lahar_follow
         return lahar_fail(error, LAHAR_NOT_FOUND, "source %s: there is no stream %s", spec->name,
                           spec->dead_letter == NULL ? "for dead letters" : spec->dead_letter);
     }
+    struct lahar_format_options options;
+    LAHAR_TRY(lahar_format_options_read(&spec->format_settings, &options, error));
     *target = (struct lahar_sink_target){.catalog = catalog,
                                          .stream = stream->id,
                                          .dead_letter = stream_id(dead_letter),
                                          .gaps = stream_id(gaps),
                                          .mode = spec->handle_error_mode,
-                                         .fails_by_default = follow->is_dry};
+                                         .fails_by_default = follow->is_dry,
+                                         .errors_allowed = options.errors_allowed,
+                                         .error_ratio_allowed = options.error_ratio_allowed};
+    source->joins_lines = lahar_source_joins_lines(spec);
     find_columns(catalog, stream, lahar_follow_columns, LAHAR_FOLLOW_COLUMN_COUNT, target->columns);
     find_columns(catalog, gaps, lahar_gap_columns, LAHAR_GAP_COLUMN_COUNT, target->gap_columns);
     for (size_t i = 0; i < LAHAR_GAP_COLUMN_COUNT; i++) {

@@ -9,16 +9,27 @@
 
 #include "engine/follow/file_poll.h"
 #include "engine/follow/transcode.h"
+#include "engine/format/format_kind.h"
 #include "engine/store/snapshot.h"
 #include "io/base/error.h"
+#include "io/io.h"
 
 enum {
     RECORD_SIZE_MAX = 64 * 1024 * 1024 /* of the parser, above any line */
 };
 
-static bool is_table(const struct lahar_follow_source *source)
+/* Whether the parser says where a record ends, and not the line. */
+static bool spans_lines(const struct lahar_follow_source *source)
 {
-    return source->spec.format == LAHAR_FORMAT_CSV || source->spec.format == LAHAR_FORMAT_TSV;
+    return source->joins_lines ||
+           (source->spec.multiline && source->spec.format != LAHAR_FORMAT_LINE);
+}
+
+/* Whether lines cannot disturb each other, so that many can be given to the parser at once. */
+static bool has_independent_lines(const struct lahar_follow_source *source)
+{
+    const enum lahar_format_kind kind = lahar_format_kind_of(source->spec.format);
+    return kind == LAHAR_KIND_LINES || kind == LAHAR_KIND_FIELDS || kind == LAHAR_KIND_BLOB;
 }
 
 /* --- the parser ------------------------------------------------------------------------ */
@@ -30,10 +41,15 @@ static lahar_status make_reader(struct lahar_follow_worker *worker,
         .allocator = worker->follow->allocator,
         .catalog = lahar_store_catalog(worker->follow->store),
         .stream = source->target.stream,
-        .format = source->spec.format,
+        /* A line is the blob, as for FileLog. */
+        .format =
+            source->spec.format == LAHAR_FORMAT_RAW_BLOB ? LAHAR_FORMAT_LINE : source->spec.format,
+        .settings = &source->spec.format_settings,
         .time_field = source->spec.time_field,
         .errors_as_events = true,
-        .record_size_max = source->spec.multiline ? source->spec.line_size_max : RECORD_SIZE_MAX,
+        .ignores_error_limit = true,
+        .record_size_max =
+            spans_lines(source) ? (size_t)source->spec.line_size_max : RECORD_SIZE_MAX,
         .emit = lahar_record_sink_take,
         .emit_context = &worker->sink,
     };
@@ -97,9 +113,12 @@ lahar_status lahar_line_feed_reader(struct lahar_follow_worker *worker,
                                     struct lahar_text_reader **reader_out, lahar_error *error)
 {
     const struct lahar_file_cursor *next = &poll->next;
+    struct lahar_io *io = lahar_store_io(worker->follow->store);
     LAHAR_TRY(make_reader(worker, source, error));
     lahar_text_reader_rename(worker->reader, poll->file->path);
-    if (is_table(source) && worker->header_generation != next->generation) {
+    lahar_text_reader_set_now(worker->reader, io->ops->realtime_ns(io));
+    if (lahar_format_has_header(source->spec.format) &&
+        worker->header_generation != next->generation) {
         worker->header_generation = 0;
         worker->sink.is_muted = true;
         const lahar_status status = read_header(worker, source, poll, error);
@@ -381,13 +400,13 @@ lahar_status lahar_line_feed_take(struct lahar_follow_worker *worker,
     const size_t complete = feed->is_last ? feed->size : complete_size(feed);
     const bool is_plain = lahar_encoding_unit(poll->next.encoding) == 1 &&
                           (poll->next.flags & LAHAR_CURSOR_LONG_LINE) == 0;
-    if (is_plain && source->spec.multiline && source->spec.format != LAHAR_FORMAT_LINE) {
+    if (is_plain && spans_lines(source)) {
         return complete == 0 && feed->size <= source->spec.line_size_max
                    ? LAHAR_OK
                    : take_piece(worker, poll, feed, complete == 0 ? feed->size : complete,
                                 &is_stopped, error);
     }
-    if (is_plain && source->spec.format == LAHAR_FORMAT_LINE && complete != 0 &&
+    if (is_plain && has_independent_lines(source) && complete != 0 &&
         has_ordinary_lines(source, feed, complete)) {
         LAHAR_TRY(take_piece(worker, poll, feed, complete, &is_stopped, error));
     }

@@ -148,6 +148,15 @@ static bool is_batch_full(const struct lahar_record_sink *sink)
                                     lahar_batch_size(sink->batch) >= sink->size_max));
 }
 
+/* Whether one more record that cannot be parsed is too many. */
+static bool exceeds_limit(const struct lahar_record_sink *sink)
+{
+    const struct lahar_sink_target *target = sink->target;
+    const double count = (double)sink->error_total + 1;
+    return sink->error_total >= target->errors_allowed &&
+           count > target->error_ratio_allowed * ((double)sink->record_total + count);
+}
+
 /* A record that could not be parsed: where it goes; false when it goes nowhere. */
 static bool route_error(struct lahar_record_sink *sink, const lahar_event *event,
                         const lahar_value *failure, lahar_event *routed)
@@ -168,7 +177,8 @@ static bool route_error(struct lahar_record_sink *sink, const lahar_event *event
         sink->is_stopped = true;
         break;
     case LAHAR_ERROR_MODE_DEFAULT:
-        sink->is_stopped = sink->target->fails_by_default;
+        sink->is_stopped = sink->target->fails_by_default && exceeds_limit(sink);
+        sink->error_total++;
         break;
     case LAHAR_ERROR_MODE_SKIP:
         break;
@@ -210,6 +220,7 @@ lahar_status lahar_record_sink_take(void *context, const lahar_event *event, uin
     const lahar_status status = hand_over(sink, &taken, error);
     if (status == LAHAR_OK) {
         sink->records_left--;
+        sink->record_total++;
     } else if (status == LAHAR_BUSY && failure != NULL) {
         sink->error_count--;
     }

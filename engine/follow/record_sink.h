@@ -44,7 +44,10 @@ struct lahar_sink_target {
     uint32_t columns[LAHAR_FOLLOW_COLUMN_COUNT];  /* field ids; UINT32_MAX: not declared */
     uint32_t gap_columns[LAHAR_GAP_COLUMN_COUNT]; /* the same */
     lahar_error_mode mode;
-    bool fails_by_default; /* DEFAULT fails at the first record that cannot be parsed */
+    bool fails_by_default; /* DEFAULT fails at the first record that cannot be parsed, but for so
+                              many: */
+    uint64_t errors_allowed;
+    double error_ratio_allowed; /* of all records; both must be exceeded */
 };
 
 enum lahar_sink_kind {
@@ -77,6 +80,8 @@ struct lahar_record_sink {
     size_t size_max;       /* or so many bytes */
     uint64_t record_count;
     uint64_t error_count;
+    uint64_t record_total; /* since the source was opened */
+    uint64_t error_total;  /* the same, of DEFAULT */
     bool is_full;
     bool is_muted;   /* records are passed over: they have been taken before */
     bool is_stopped; /* in front of a record that cannot be parsed */

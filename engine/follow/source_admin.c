@@ -8,6 +8,7 @@
 #include "engine/follow/file_place.h"
 #include "engine/follow/follow_internal.h"
 #include "engine/follow/source_registry.h"
+#include "engine/format/text_reader.h"
 #include "engine/store/snapshot.h"
 #include "engine/store/store_state.h"
 #include "io/base/error.h"
@@ -62,12 +63,12 @@ static lahar_status visit_number(void *context, lahar_bytes key, lahar_bytes val
     return LAHAR_OK;
 }
 
-static lahar_status create_stream(lahar_store *store, const char *name,
+static lahar_status create_stream(lahar_store *store, const char *name, lahar_schema schema,
                                   const lahar_field_spec *fields, size_t count, lahar_error *error)
 {
     const lahar_stream_spec spec = {.struct_size = sizeof spec,
                                     .name = name,
-                                    .schema = LAHAR_SCHEMA_LOG,
+                                    .schema = schema,
                                     .fields = fields,
                                     .field_count = count};
     lahar_error refused = {0};
@@ -147,6 +148,39 @@ static lahar_status make_absolute(const lahar_source_spec *spec, struct lahar_ar
     return status;
 }
 
+static lahar_status take_nothing(void *context, const lahar_event *event, uint64_t offset,
+                                 lahar_error *error)
+{
+    (void)context;
+    (void)event;
+    (void)offset;
+    (void)error;
+    return LAHAR_OK;
+}
+
+/* What the parser would refuse is refused now: an expression, a template, a zone. */
+static lahar_status check_parser(lahar_store *store, const lahar_source_spec *spec,
+                                 lahar_error *error)
+{
+    const struct lahar_schema_catalog *catalog = lahar_store_catalog(store);
+    const struct lahar_stream *stream =
+        lahar_schema_find_stream(catalog, spec->stream, strlen(spec->stream));
+    struct lahar_text_reader *reader = NULL;
+    const struct lahar_text_reader_options options = {
+        .allocator = lahar_store_allocator(store),
+        .catalog = catalog,
+        .stream = stream == NULL ? LAHAR_ANY_STREAM : stream->id,
+        .format = spec->format,
+        .settings = &spec->format_settings,
+        .time_field = spec->time_field,
+        .record_size_max = 1,
+        .emit = take_nothing,
+    };
+    LAHAR_TRY(lahar_text_reader_create(&options, &reader, error));
+    lahar_text_reader_destroy(reader);
+    return LAHAR_OK;
+}
+
 static lahar_status create_locked(lahar_store *store, const lahar_source_spec *spec,
                                   struct lahar_arena *arena, lahar_error *error)
 {
@@ -213,18 +247,23 @@ lahar_status lahar_source_create(lahar_store *store, const lahar_source_spec *sp
         status = lahar_fail(error, LAHAR_EXISTS, "there is a source \"%s\"", spec->name);
     }
     if (status == LAHAR_OK) {
-        status = create_stream(store, absolute.stream, lahar_follow_columns,
+        const lahar_schema schema =
+            spec->format == LAHAR_FORMAT_NIFI_JSON ? LAHAR_SCHEMA_PROVENANCE : LAHAR_SCHEMA_LOG;
+        status = create_stream(store, absolute.stream, schema, lahar_follow_columns,
                                LAHAR_FOLLOW_COLUMN_COUNT, error);
     }
     if (status == LAHAR_OK && spec->handle_error_mode == LAHAR_ERROR_MODE_DEAD_LETTER_QUEUE) {
         (void)snprintf(dead_letter, sizeof dead_letter, "%.240s.dead_letter", absolute.stream);
         absolute.dead_letter = spec->dead_letter == NULL ? dead_letter : spec->dead_letter;
-        status = create_stream(store, absolute.dead_letter, lahar_follow_columns,
+        status = create_stream(store, absolute.dead_letter, LAHAR_SCHEMA_LOG, lahar_follow_columns,
                                LAHAR_FOLLOW_COLUMN_COUNT, error);
     }
     if (status == LAHAR_OK) {
-        status = create_stream(store, LAHAR_GAP_STREAM, lahar_gap_columns, LAHAR_GAP_COLUMN_COUNT,
-                               error);
+        status = create_stream(store, LAHAR_GAP_STREAM, LAHAR_SCHEMA_LOG, lahar_gap_columns,
+                               LAHAR_GAP_COLUMN_COUNT, error);
+    }
+    if (status == LAHAR_OK) {
+        status = check_parser(store, &absolute, error);
     }
     if (status == LAHAR_OK) {
         (void)pthread_rwlock_wrlock(&store->source_lock);

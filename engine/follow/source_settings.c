@@ -1,9 +1,11 @@
 /* Settings by name, and definitions as bytes:
  *
- *   u8 version 1, u8 flags (1 paused), varint source
+ *   u8 version 2, u8 flags (1 paused), varint source
  *   path, root, stream, dead letter, time field: varint size + 1 and bytes, 0 for NULL
  *   u8 format
  *   varint count, then that many settings as varints in the order of the table below
+ *   varint size, bytes: the settings of the format, names and values in turn, each with its NUL;
+ *   not in version 1
  *
  * The table only grows at its end: what an older definition does not have is at its default. */
 #include "engine/follow/source_settings.h"
@@ -11,13 +13,17 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "engine/format/format_kind.h"
+#include "engine/format/format_settings.h"
 #include "io/base/error.h"
 #include "io/source_file.h"
 
 enum {
-    FORM_VERSION = 1,
+    FORM_VERSION = 2, /* 1 had no settings of the format */
     FLAG_PAUSED = 1,
-    STRING_COUNT = 5
+    STRING_COUNT = 5,
+    /* Joined lines are a record once a line begins the next one, or none has come for so long. */
+    JOINED_TIMEOUT_MS = 5000
 };
 
 enum setting_kind {
@@ -192,7 +198,10 @@ lahar_status lahar_source_spec_set(lahar_source_spec *spec, const char *name, co
         put(spec, &settings[i], number);
         return LAHAR_OK;
     }
-    return lahar_fail(error, LAHAR_INVALID, "there is no setting \"%.60s\"", name);
+    const lahar_status status = lahar_format_set(&spec->format_settings, name, value, error);
+    return status == LAHAR_NOT_FOUND
+               ? lahar_fail(error, LAHAR_INVALID, "there is no setting \"%.60s\"", name)
+               : status;
 }
 
 /* --- checks --------------------------------------------------------------------------- */
@@ -206,7 +215,7 @@ lahar_status lahar_source_spec_check(const lahar_source_spec *spec, lahar_error 
     if (strlen(spec->path) >= LAHAR_SOURCE_PATH_SIZE / 2) {
         return lahar_fail(error, LAHAR_INVALID, "the path of source %s is too long", spec->name);
     }
-    if (lahar_format_name(spec->format) == NULL || spec->format < LAHAR_FORMAT_LINE) {
+    if (!lahar_format_is_valid(spec->format)) {
         return lahar_fail(error, LAHAR_INVALID, "there is no format %d", (int)spec->format);
     }
     for (size_t i = 0; i < SETTING_COUNT; i++) {
@@ -248,6 +257,17 @@ void lahar_source_spec_resolve(lahar_source_spec *spec)
     if (spec->root == NULL) {
         spec->root = "/";
     }
+    if (spec->partial_timeout_ms == 0 && lahar_source_joins_lines(spec)) {
+        spec->partial_timeout_ms = JOINED_TIMEOUT_MS;
+    }
+}
+
+bool lahar_source_joins_lines(const lahar_source_spec *spec)
+{
+    struct lahar_format_options options;
+    return spec->format == LAHAR_FORMAT_NIFI_LOG ||
+           (lahar_format_options_read(&spec->format_settings, &options, NULL) == LAHAR_OK &&
+            options.multiline_start.size != 0);
 }
 
 /* --- on disk -------------------------------------------------------------------------------- */
@@ -276,6 +296,7 @@ void lahar_source_definition_encode(const struct lahar_source_definition *defini
     for (size_t i = 0; i < SETTING_COUNT; i++) {
         lahar_buffer_put_varint(buffer, get(spec, &settings[i]));
     }
+    lahar_buffer_put_sized(buffer, spec->format_settings.text, spec->format_settings.size);
 }
 
 static const char *copy_string(struct lahar_arena *arena, const uint8_t *data, size_t size)
@@ -340,12 +361,21 @@ lahar_status lahar_source_definition_decode(lahar_bytes name, lahar_bytes value,
             put(spec, &settings[i], number);
         }
     }
+    if (version >= 2 && !reader.failed) {
+        const uint64_t size = lahar_read_varint(&reader);
+        const uint8_t *text = lahar_read_bytes(&reader, size);
+        if (text == NULL ||
+            lahar_format_settings_load(&spec->format_settings, (lahar_bytes){text, (size_t)size},
+                                       error) != LAHAR_OK) {
+            return damaged(error);
+        }
+    }
     spec->name = copy_string(arena, name.data, name.size);
     if (spec->name == NULL) {
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a source");
     }
     if (reader.failed || spec->path == NULL || spec->stream == NULL || spec->root == NULL ||
-        spec->format < LAHAR_FORMAT_LINE || spec->format > LAHAR_FORMAT_TSV) {
+        !lahar_format_is_valid(spec->format)) {
         return damaged(error);
     }
     return LAHAR_OK;

@@ -19,6 +19,9 @@ lahar_status lahar_source_spec_check(const lahar_source_spec *spec, lahar_error 
 /* Puts the defaults in place of what is 0 or NULL for "default". */
 void lahar_source_spec_resolve(lahar_source_spec *spec);
 
+/* Whether a record may be several lines that a pattern joins. */
+bool lahar_source_joins_lines(const lahar_source_spec *spec);
+
 void lahar_source_definition_encode(const struct lahar_source_definition *definition,
                                     struct lahar_buffer *buffer);
 /* Any bytes are safe: LAHAR_CORRUPT; LAHAR_UNSUPPORTED: a newer form. name is copied. */

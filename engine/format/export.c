@@ -27,7 +27,8 @@ lahar_status lahar_export_create(const lahar_allocator *allocator,
     lahar_buffer_init(&export_->out, allocator);
     lahar_buffer_init(&export_->path, allocator);
     lahar_buffer_init(&export_->header, allocator);
-    lahar_table_parser_init(&export_->table, allocator, false);
+    const struct lahar_table_style style = lahar_table_style_of(false);
+    lahar_table_parser_init(&export_->table, allocator, &style);
     *export_out = export_;
     return LAHAR_OK;
 }
@@ -71,7 +72,7 @@ static void put_header(struct lahar_export *export_, lahar_bytes shape)
 {
     struct lahar_buffer *current = &export_->header;
     lahar_bytes header;
-    if (!lahar_table_shape_header(shape, &header) ||
+    if (!lahar_table_shape_header(shape, &header) || header.size == 0 ||
         (current->size == header.size && header.size != 0 &&
          memcmp(current->data, header.data, header.size) == 0)) {
         return;
@@ -109,7 +110,7 @@ static lahar_status put_raw(struct lahar_export *export_, const lahar_event *eve
 {
     const lahar_bytes shape = bytes_of(event, LAHAR_FIELD_SHAPE);
     const uint8_t kind = shape_kind(shape);
-    if (kind == LAHAR_SHAPE_CSV || kind == LAHAR_SHAPE_TSV) {
+    if (lahar_table_shape_is(kind)) {
         put_header(export_, shape);
     }
     if (has_text(event, LAHAR_FIELD_RAW_RECORD)) {
@@ -118,6 +119,7 @@ static lahar_status put_raw(struct lahar_export *export_, const lahar_event *eve
     switch (kind) {
     case LAHAR_SHAPE_CSV:
     case LAHAR_SHAPE_TSV:
+    case LAHAR_SHAPE_TABLE:
         return lahar_table_shape_write(event, shape, &export_->table, &export_->arena,
                                        &export_->out, error);
     case LAHAR_SHAPE_JSON:

@@ -20,7 +20,7 @@ struct lahar_ingest {
 
 static const size_t batch_event_count_default = 1000;
 static const size_t batch_size_default = 1024 * 1024;
-static const size_t record_size_max_default = 16 * 1024 * 1024;
+static const size_t record_size_max_default = 64 * 1024 * 1024;
 
 void lahar_ingest_options_init(lahar_ingest_options *options)
 {
@@ -104,6 +104,7 @@ static lahar_status create_reader(lahar_ingest *ingest, const struct lahar_schem
         .year = options->year,
         .regexp = options->regexp,
         .skip_unmatched = options->skip_unmatched,
+        .settings = &options->format_settings,
         .reference_ns = now_ns,
         .keep_raw = options->keep_raw,
         .errors_as_events = options->errors_as_events,

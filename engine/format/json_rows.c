@@ -8,25 +8,20 @@
 #include "engine/format/text_reader_internal.h"
 #include "engine/provenance/nifi_json.h"
 
-enum gap_result {
-    GAP_OPEN,   /* the input ends in it */
-    GAP_OBJECT, /* an object begins at *at */
-    GAP_LINE    /* something else does */
-};
-
 /* Passes over what may stand between records, up to limit: white space, the NUL bytes of a
  * hole, one comma, the brackets of an enclosing array. An array encloses when its first
  * element is an object. */
-static enum gap_result scan_gap(struct lahar_json_rows *json, const uint8_t *data, size_t size,
-                                size_t limit, bool is_last, size_t *at)
+enum lahar_gap lahar_json_gap(struct lahar_text_reader *reader, const uint8_t *data, size_t size,
+                              size_t limit, bool is_last, size_t *at)
 {
+    struct lahar_json_rows *json = &reader->of.json;
     for (; *at < limit; (*at)++) {
         const uint8_t c = data[*at];
         if (lahar_json_is_space(c) || c == 0) {
             continue;
         }
         if (c == '{') {
-            return GAP_OBJECT;
+            return LAHAR_GAP_RECORD;
         }
         if (c == ',' && json->allows_comma) {
             json->allows_comma = false;
@@ -39,55 +34,47 @@ static enum gap_result scan_gap(struct lahar_json_rows *json, const uint8_t *dat
                 next++;
             }
             if (next == size && !is_last) {
-                return GAP_OPEN;
+                return LAHAR_GAP_OPEN;
             }
             if (next == size || data[next] != '{') {
-                return GAP_LINE;
+                return LAHAR_GAP_LINE;
             }
             json->is_in_array = true;
             json->allows_comma = false;
         } else {
-            return GAP_LINE;
+            return LAHAR_GAP_LINE;
         }
     }
-    return GAP_OPEN;
+    return LAHAR_GAP_OPEN;
 }
 
-/* A record begins at start. */
-static void begin(struct lahar_json_rows *json, enum gap_result found, size_t start)
+void lahar_json_begin(struct lahar_text_reader *reader, enum lahar_gap found)
 {
-    json->rows = (struct lahar_rows){
-        .state = found == GAP_OBJECT ? LAHAR_ROWS_RECORD : LAHAR_ROWS_LINE,
-        .start = start,
-        .end = start,
-    };
-    json->is_value = found != GAP_OBJECT;
+    struct lahar_json_rows *json = &reader->of.json;
+    json->is_value = found != LAHAR_GAP_RECORD;
     json->allows_comma = true;
     lahar_json_parser_reset(&json->parser);
 }
 
-static size_t between(struct lahar_text_reader *reader, const uint8_t *data, size_t size,
-                      bool is_last)
+/* JSONStringsEachRow: the values of the object are strings. */
+static bool has_only_strings(struct lahar_text_reader *reader)
 {
-    struct lahar_json_rows *json = &reader->of.json;
-    const bool keep_raw = reader->options.keep_raw;
-    const size_t limit = lahar_rows_gap_limit(reader, 0, size);
-    size_t at = json->rows.start;
-    const enum gap_result found = scan_gap(json, data, size, limit, is_last, &at);
-    if (found != GAP_OPEN) {
-        /* Under keep_raw the gap is given back with the record that follows. */
-        const size_t kept = keep_raw ? at : 0;
-        begin(json, found, kept);
-        return at - kept;
+    const struct lahar_json_parser *parser = &reader->of.json.parser;
+    for (size_t i = 1; i < parser->token_count; i++) {
+        const uint8_t kind = parser->tokens[i].kind;
+        if (kind != LAHAR_JSON_KEY && kind != LAHAR_JSON_STRING && kind != LAHAR_JSON_NULL) {
+            (void)snprintf(reader->document->failure, sizeof reader->document->failure,
+                           "a value is not a string");
+            return false;
+        }
     }
-    const bool is_kept = keep_raw && !is_last && at < reader->options.record_size_max;
-    json->rows.start = is_kept ? at : 0;
-    return is_kept ? 0 : at;
+    return true;
 }
 
 static lahar_status map_object(struct lahar_text_reader *reader, const uint8_t *text)
 {
-    if (reader->options.format == LAHAR_FORMAT_NIFI_JSON) {
+    const lahar_format format = reader->options.format;
+    if (format == LAHAR_FORMAT_NIFI_JSON) {
         const lahar_status status =
             lahar_nifi_map(&reader->provenance, text, &reader->of.json.parser, &reader->record);
         if (status == LAHAR_INVALID) {
@@ -95,6 +82,9 @@ static lahar_status map_object(struct lahar_text_reader *reader, const uint8_t *
                            "a provenance event needs an \"eventType\"");
         }
         return status;
+    }
+    if (format == LAHAR_FORMAT_JSON_STRINGS && !has_only_strings(reader)) {
+        return LAHAR_INVALID;
     }
     lahar_record_reset(&reader->record);
     return lahar_document_map(reader->document, text, &reader->of.json.parser, &reader->fields,
@@ -118,162 +108,72 @@ static lahar_status map_value(struct lahar_text_reader *reader, const uint8_t *t
                : LAHAR_NO_MEMORY;
 }
 
-/* Delivers, or reports, the record start .. end. */
-static lahar_status take_record(struct lahar_text_reader *reader, const uint8_t *data,
-                                lahar_error *error)
+lahar_status lahar_json_take(struct lahar_text_reader *reader, const uint8_t *data,
+                             lahar_error *error)
 {
-    struct lahar_json_rows *json = &reader->of.json;
-    const struct lahar_rows *rows = &json->rows;
+    const struct lahar_json_rows *json = &reader->of.json;
+    const struct lahar_rows *rows = &reader->rows;
     const uint8_t *text = data + rows->start;
-    const lahar_status status = json->is_value ? map_value(reader, text, rows->end - rows->start)
-                                               : map_object(reader, text);
+    const bool is_text = json->is_value || reader->options.format == LAHAR_FORMAT_JSON_AS_STRING;
+    const lahar_status status =
+        is_text ? map_value(reader, text, rows->end - rows->start) : map_object(reader, text);
     if (status == LAHAR_INVALID) {
-        return lahar_rows_report(reader, rows, data, reader->document->failure, error);
+        return lahar_rows_report(reader, data, reader->document->failure, error);
     }
     if (status != LAHAR_OK) {
         return lahar_text_reader_no_memory(error);
     }
-    return lahar_rows_deliver(reader, rows, data, error);
+    return lahar_rows_deliver(reader, data, error);
 }
 
-/* The record is whole: delivered now, or once what follows it is known. */
-static lahar_status complete(struct lahar_text_reader *reader, const uint8_t *data, size_t end,
-                             size_t *consumed_out, lahar_error *error)
+enum lahar_parsed lahar_json_inside(struct lahar_text_reader *reader, const uint8_t *data,
+                                    size_t size, bool is_last)
 {
-    struct lahar_rows *rows = &reader->of.json.rows;
-    rows->end = end;
-    rows->gap = end;
-    if (reader->options.keep_raw) {
-        rows->state = LAHAR_ROWS_COMPLETE;
-        return LAHAR_OK;
-    }
-    const lahar_status status = take_record(reader, data, error);
-    *consumed_out = end;
-    *rows = (struct lahar_rows){.state = LAHAR_ROWS_BETWEEN};
-    return status;
-}
-
-static lahar_status inside_object(struct lahar_text_reader *reader, const uint8_t *data,
-                                  size_t size, bool is_last, size_t *consumed_out,
-                                  lahar_error *error)
-{
-    struct lahar_json_rows *json = &reader->of.json;
-    const size_t start = json->rows.start;
-    const size_t size_max = reader->options.record_size_max;
-    switch (lahar_json_parse(&json->parser, data + start, size - start, is_last)) {
+    struct lahar_json_parser *parser = &reader->of.json.parser;
+    struct lahar_rows *rows = &reader->rows;
+    const size_t start = rows->start;
+    switch (lahar_json_parse(parser, data + start, size - start, is_last)) {
     case LAHAR_JSON_DONE:
-        if (json->parser.position > size_max) {
-            lahar_rows_fail(&json->rows, "", SIZE_MAX);
-            return LAHAR_OK;
-        }
-        return complete(reader, data, start + json->parser.position, consumed_out, error);
+        rows->end = start + parser->position;
+        rows->gap = rows->end;
+        return LAHAR_PARSED_WHOLE;
     case LAHAR_JSON_MORE:
-        if (size - start > size_max) {
-            lahar_rows_fail(&json->rows, "", SIZE_MAX);
-        }
-        return LAHAR_OK;
+        return LAHAR_PARSED_MORE;
     case LAHAR_JSON_BAD:
-        lahar_rows_fail(&json->rows, json->parser.failure, json->parser.position);
-        return LAHAR_OK;
+        lahar_rows_fail(rows, parser->failure, parser->position);
+        return LAHAR_PARSED_BAD;
     default:
-        return lahar_text_reader_no_memory(error);
+        return LAHAR_PARSED_NO_MEMORY;
     }
 }
 
-/* A line that does not begin with an object: one JSON value, or a failure. */
-static lahar_status inside_line(struct lahar_text_reader *reader, const uint8_t *data, size_t size,
-                                bool is_last, size_t *consumed_out, lahar_error *error)
+enum lahar_parsed lahar_json_line(struct lahar_text_reader *reader, const uint8_t *data,
+                                  size_t size, bool is_last)
 {
-    struct lahar_json_rows *json = &reader->of.json;
-    struct lahar_rows *rows = &json->rows;
+    struct lahar_json_parser *parser = &reader->of.json.parser;
+    struct lahar_rows *rows = &reader->rows;
     const size_t size_max = reader->options.record_size_max;
-    if (rows->failure == NULL) {
-        size_t line_size = lahar_rows_line_size(rows, data, size, is_last, size_max);
-        if (line_size == SIZE_MAX) {
-            return LAHAR_OK;
-        }
-        const uint8_t *text = data + rows->start;
-        while (line_size != 0 && line_size <= size_max &&
-               lahar_json_is_space(text[line_size - 1])) {
-            line_size--;
-        }
-        if (line_size > size_max) {
-            lahar_rows_fail(rows, "", SIZE_MAX);
-        } else {
-            switch (lahar_json_check(&json->parser, text, line_size)) {
-            case LAHAR_JSON_DONE:
-                return complete(reader, data, rows->start + line_size, consumed_out, error);
-            case LAHAR_JSON_NO_MEMORY:
-                return lahar_text_reader_no_memory(error);
-            default:
-                lahar_rows_fail(rows, json->parser.failure, json->parser.position);
-                break;
-            }
-        }
+    size_t line_size = lahar_rows_line_size(rows, data, size, is_last, size_max);
+    if (line_size == SIZE_MAX) {
+        return LAHAR_PARSED_MORE;
     }
-    return lahar_rows_fail_line(reader, rows, data, size, is_last, consumed_out, error);
-}
-
-/* keep_raw: delivers once the next record begins or the file ends. */
-static lahar_status behind_record(struct lahar_text_reader *reader, const uint8_t *data,
-                                  size_t size, bool is_last, size_t *consumed_out,
-                                  lahar_error *error)
-{
-    struct lahar_json_rows *json = &reader->of.json;
-    size_t at = json->rows.gap;
-    const size_t limit = lahar_rows_gap_limit(reader, json->rows.end, size);
-    const enum gap_result found = scan_gap(json, data, size, limit, is_last, &at);
-    json->rows.gap = at;
-    if (found == GAP_OPEN && !is_last && at - json->rows.end < reader->options.record_size_max) {
-        return LAHAR_OK;
+    const uint8_t *text = data + rows->start;
+    while (line_size != 0 && line_size <= size_max && lahar_json_is_space(text[line_size - 1])) {
+        line_size--;
     }
-    const lahar_status status = take_record(reader, data, error);
-    *consumed_out = at;
-    if (found == GAP_OPEN) {
-        json->rows = (struct lahar_rows){.state = LAHAR_ROWS_BETWEEN};
-    } else {
-        begin(json, found, 0);
+    if (line_size > size_max) {
+        lahar_rows_fail(rows, "", SIZE_MAX);
+        return LAHAR_PARSED_BAD;
     }
-    return status;
-}
-
-lahar_status lahar_json_rows_consume(struct lahar_text_reader *reader, const uint8_t *data,
-                                     size_t size, bool is_last, size_t *consumed_out,
-                                     lahar_error *error)
-{
-    struct lahar_rows *rows = &reader->of.json.rows;
-    size_t done = 0;
-    for (;;) {
-        const uint8_t *p = data + done;
-        const size_t left = size - done;
-        const enum lahar_rows_state before = rows->state;
-        size_t count = 0;
-        lahar_status status = LAHAR_OK;
-        switch (before) {
-        case LAHAR_ROWS_BETWEEN:
-            count = between(reader, p, left, is_last);
-            break;
-        case LAHAR_ROWS_RECORD:
-            status = inside_object(reader, p, left, is_last, &count, error);
-            break;
-        case LAHAR_ROWS_LINE:
-            status = inside_line(reader, p, left, is_last, &count, error);
-            break;
-        case LAHAR_ROWS_COMPLETE:
-            status = behind_record(reader, p, left, is_last, &count, error);
-            break;
-        case LAHAR_ROWS_SKIP:
-            count = lahar_rows_skip(rows, p, left);
-            break;
-        }
-        if (status != LAHAR_OK) {
-            return status;
-        }
-        lahar_text_reader_advance(reader, p, count);
-        done += count;
-        *consumed_out = done;
-        if (count == 0 && rows->state == before) {
-            return LAHAR_OK;
-        }
+    switch (lahar_json_check(parser, text, line_size)) {
+    case LAHAR_JSON_DONE:
+        rows->end = rows->start + line_size;
+        rows->gap = rows->end;
+        return LAHAR_PARSED_WHOLE;
+    case LAHAR_JSON_NO_MEMORY:
+        return LAHAR_PARSED_NO_MEMORY;
+    default:
+        lahar_rows_fail(rows, parser->failure, parser->position);
+        return LAHAR_PARSED_BAD;
     }
 }

@@ -44,6 +44,7 @@ struct lahar_record {
 enum lahar_record_put {
     LAHAR_PUT_EXACT,   /* its canonical text is the text given */
     LAHAR_PUT_INEXACT, /* stored, but written differently */
+    LAHAR_PUT_PAIR,    /* it became an attribute */
     LAHAR_PUT_REFUSED, /* the text is not of the field's type */
     LAHAR_PUT_NO_MEMORY
 };

@@ -6,10 +6,16 @@
 #include "engine/format/scan.h"
 #include "io/base/error.h"
 
-void lahar_table_parser_init(struct lahar_table_parser *parser, const lahar_allocator *allocator,
-                             bool is_tsv)
+struct lahar_table_style lahar_table_style_of(bool is_tsv)
 {
-    *parser = (struct lahar_table_parser){.allocator = allocator, .is_tsv = is_tsv};
+    return (struct lahar_table_style){
+        .delimiter = is_tsv ? '\t' : ',', .is_tsv = is_tsv, .has_double_quotes = !is_tsv};
+}
+
+void lahar_table_parser_init(struct lahar_table_parser *parser, const lahar_allocator *allocator,
+                             const struct lahar_table_style *style)
+{
+    *parser = (struct lahar_table_parser){.allocator = allocator, .style = *style};
 }
 
 void lahar_table_parser_deinit(struct lahar_table_parser *parser)
@@ -55,6 +61,7 @@ static void end_field(struct lahar_table_parser *parser, size_t text_end, size_t
     parser->fields[parser->field_count++] = (struct lahar_table_field){
         .offset = (uint32_t)start,
         .size = (uint32_t)(text_end - start),
+        .quote = parser->is_quoted ? parser->quote : 0,
         .is_quoted = parser->is_quoted,
         .has_escapes = parser->has_escapes,
     };
@@ -79,20 +86,20 @@ static enum field_end take_quoted(struct lahar_table_parser *parser, const uint8
 {
     size_t at = parser->scanned;
     for (;;) {
-        const uint8_t *quote = at == size ? NULL : memchr(data + at, '"', size - at);
+        const uint8_t *quote = at == size ? NULL : memchr(data + at, parser->quote, size - at);
         if (quote == NULL) {
             parser->scanned = size;
             return INPUT_ENDS;
         }
         const size_t close = (size_t)(quote - data);
         size_t next = close + 1;
-        if (next < size && data[next] == '"') {
+        if (next < size && data[next] == parser->quote) {
             parser->has_escapes = true;
             at = next + 1;
             continue;
         }
         parser->scanned = close;
-        if (next < size && data[next] == ',') {
+        if (next < size && data[next] == parser->style.delimiter) {
             end_field(parser, close, next + 1);
             return FIELD_ENDS;
         }
@@ -118,13 +125,13 @@ static enum field_end take_quoted(struct lahar_table_parser *parser, const uint8
 static enum field_end take_plain(struct lahar_table_parser *parser, const uint8_t *data,
                                  size_t size, bool is_last)
 {
-    const uint8_t delimiter = parser->is_tsv ? '\t' : ',';
-    const uint8_t escape = parser->is_tsv ? '\\' : delimiter;
+    const uint8_t delimiter = parser->style.delimiter;
+    const uint8_t escape = parser->style.is_tsv ? '\\' : delimiter;
     const uint8_t *end = data + size;
     const uint8_t *p = data + parser->scanned;
     for (;;) {
         p = lahar_scan_any(p, end, delimiter, '\n', escape);
-        if (p == end || *p != '\\' || !parser->is_tsv) {
+        if (p == end || *p != '\\' || !parser->style.is_tsv) {
             break;
         }
         if (end - p < 2) {
@@ -157,6 +164,12 @@ static enum field_end take_plain(struct lahar_table_parser *parser, const uint8_
     return RECORD_ENDS;
 }
 
+static bool is_quote(const struct lahar_table_parser *parser, uint8_t c)
+{
+    return (c == '"' && parser->style.has_double_quotes) ||
+           (c == '\'' && parser->style.has_single_quotes);
+}
+
 enum lahar_table_result lahar_table_parse(struct lahar_table_parser *parser, const uint8_t *data,
                                           size_t size, bool is_last)
 {
@@ -165,8 +178,9 @@ enum lahar_table_result lahar_table_parse(struct lahar_table_parser *parser, con
         if (parser->field_count == parser->field_capacity && !grow_fields(parser)) {
             return LAHAR_TABLE_NO_MEMORY;
         }
-        if (!parser->is_tsv && !parser->is_quoted && parser->scanned == parser->position &&
-            parser->position < size && data[parser->position] == '"') {
+        if (!parser->style.is_tsv && !parser->is_quoted && parser->scanned == parser->position &&
+            parser->position < size && is_quote(parser, data[parser->position])) {
+            parser->quote = data[parser->position];
             parser->is_quoted = true;
             parser->scanned = parser->position + 1;
         }
@@ -194,13 +208,12 @@ static uint8_t tsv_escape(uint8_t c)
 }
 
 bool lahar_table_value(const struct lahar_table_parser *parser, const uint8_t *data, size_t index,
-                       struct lahar_arena *arena, lahar_bytes *value_out, bool *is_null_out)
+                       struct lahar_arena *arena, lahar_bytes *value_out)
 {
     const struct lahar_table_field *field = &parser->fields[index];
     const uint8_t *text = data + field->offset;
     *value_out = (lahar_bytes){text, field->size};
-    *is_null_out = parser->is_tsv && field->size == 2 && text[0] == '\\' && text[1] == 'N';
-    if (!field->has_escapes || *is_null_out) {
+    if (!field->has_escapes) {
         return true;
     }
     uint8_t *value = lahar_arena_allocate(arena, field->size);
@@ -209,46 +222,59 @@ bool lahar_table_value(const struct lahar_table_parser *parser, const uint8_t *d
     }
     size_t size = 0;
     for (size_t i = 0; i < field->size; i++) {
-        if (parser->is_tsv && text[i] == '\\' && i + 1 < field->size) {
+        if (parser->style.is_tsv && text[i] == '\\' && i + 1 < field->size) {
             value[size++] = tsv_escape(text[++i]);
             continue;
         }
         /* Of doubled quotes the second is passed over. */
-        i += !parser->is_tsv && text[i] == '"';
-        value[size++] = i < field->size ? text[i] : '"';
+        i += !parser->style.is_tsv && text[i] == field->quote;
+        value[size++] = i < field->size ? text[i] : field->quote;
     }
     *value_out = (lahar_bytes){value, size};
     return true;
 }
 
-static void put_tsv(struct lahar_buffer *buffer, lahar_bytes value)
+static void put_tsv(struct lahar_buffer *buffer, uint8_t delimiter, lahar_bytes value)
 {
+    static const char bytes[] = "\t\n\r\\\0";
+    static const char letters[] = "tnr\\0";
     const uint8_t *p = value.data;
     for (size_t i = 0; i < value.size; i++) {
-        const uint8_t c = p[i];
-        if (c == '\t' || c == '\n' || c == '\r' || c == '\\' || c == 0) {
+        const char *escaped = memchr(bytes, p[i], sizeof bytes - 1);
+        if (escaped != NULL) {
             lahar_buffer_put_u8(buffer, '\\');
-            lahar_buffer_put_u8(buffer, c == '\t'   ? 't'
-                                        : c == '\n' ? 'n'
-                                        : c == '\r' ? 'r'
-                                        : c == 0    ? '0'
-                                                    : '\\');
-        } else {
-            lahar_buffer_put_u8(buffer, c);
+            lahar_buffer_put_u8(buffer, (uint8_t)letters[escaped - bytes]);
+            continue;
         }
+        if (p[i] == delimiter) {
+            lahar_buffer_put_u8(buffer, '\\');
+        }
+        lahar_buffer_put_u8(buffer, p[i]);
     }
 }
 
-static void put_csv(struct lahar_buffer *buffer, lahar_bytes value)
+/* Whether a field of CSV has to stand in quotes to be read as its value, and not as null. */
+static bool needs_quotes(const struct lahar_table_style *style, lahar_bytes value)
 {
     const uint8_t *p = value.data;
-    const uint8_t *end = value.size == 0 ? p : p + value.size;
-    const bool needs_quotes = lahar_scan_any(p, end, ',', '\n', '"') != end ||
-                              (value.size != 0 && memchr(p, '\r', value.size) != NULL);
-    if (!needs_quotes) {
+    if (value.size == 0) {
+        return false;
+    }
+    const uint8_t *end = p + value.size;
+    return lahar_scan_any(p, end, style->delimiter, '\n', '"') != end ||
+           memchr(p, '\r', value.size) != NULL || (style->has_single_quotes && *p == '\'') ||
+           (value.size == 2 && memcmp(p, "\\N", 2) == 0);
+}
+
+static void put_csv(struct lahar_buffer *buffer, const struct lahar_table_style *style,
+                    lahar_bytes value)
+{
+    if (!needs_quotes(style, value)) {
         lahar_buffer_put(buffer, value.data, value.size);
         return;
     }
+    const uint8_t *p = value.data;
+    const uint8_t *end = p + value.size;
     lahar_buffer_put_u8(buffer, '"');
     while (p < end) {
         const uint8_t *quote = memchr(p, '"', (size_t)(end - p));
@@ -262,11 +288,12 @@ static void put_csv(struct lahar_buffer *buffer, lahar_bytes value)
     lahar_buffer_put_u8(buffer, '"');
 }
 
-void lahar_table_put_value(struct lahar_buffer *buffer, bool is_tsv, lahar_bytes value)
+void lahar_table_put_value(struct lahar_buffer *buffer, const struct lahar_table_style *style,
+                           lahar_bytes value)
 {
-    if (is_tsv) {
-        put_tsv(buffer, value);
+    if (style->is_tsv) {
+        put_tsv(buffer, style->delimiter, value);
     } else {
-        put_csv(buffer, value);
+        put_csv(buffer, style, value);
     }
 }

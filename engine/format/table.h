@@ -1,9 +1,9 @@
 /* Records of delimiter-separated files: bytes into fields.
  *
- * CSV is RFC 4180: fields in double quotes may hold commas, line ends and doubled
- * quotes; a quote inside a field that does not begin with one is data, text behind a closing
- * quote is an error. TSV is ClickHouse's: a backslash escapes, \N is null. A record
- * ends with LF or CR LF; a CR elsewhere is data.
+ * CSV is RFC 4180, with another delimiter or other quotes where the style says so: fields in quotes
+ * may hold commas, line ends and doubled quotes; a quote inside a field that does not begin with
+ * one is data, text behind a closing quote is an error. TSV is ClickHouse's: a backslash escapes,
+ * \N is null. A record ends with LF or CR LF; a CR elsewhere is data.
  *
  * The tokenizer can stop where the input ends and go on when the same bytes are given again with
  * more behind them; positions are offsets from the record's start. */
@@ -22,9 +22,19 @@
 struct lahar_table_field {
     uint32_t offset; /* of the text, without quotes */
     uint32_t size;
+    uint8_t quote; /* around it, or 0 */
     bool is_quoted;
     bool has_escapes; /* doubled quotes or backslashes */
 };
+
+struct lahar_table_style {
+    uint8_t delimiter;
+    bool is_tsv;
+    bool has_single_quotes; /* CSV: what may stand around a field */
+    bool has_double_quotes; /* the same */
+};
+
+struct lahar_table_style lahar_table_style_of(bool is_tsv);
 
 struct lahar_table_parser {
     struct lahar_table_field *fields; /* owned */
@@ -34,7 +44,8 @@ struct lahar_table_parser {
     const char *failure; /* after LAHAR_TABLE_BAD, static text */
     size_t position;     /* start of the field that is being read; behind the record when done */
     size_t scanned;      /* inside the field: where to go on */
-    bool is_tsv;
+    struct lahar_table_style style;
+    uint8_t quote;    /* inside a quoted field: its quote */
     bool is_quoted;   /* inside the field: it began with a quote */
     bool has_escapes; /* inside the field */
     bool has_lf;      /* of the record that is done */
@@ -49,7 +60,7 @@ enum lahar_table_result {
 };
 
 void lahar_table_parser_init(struct lahar_table_parser *parser, const lahar_allocator *allocator,
-                             bool is_tsv);
+                             const struct lahar_table_style *style);
 void lahar_table_parser_deinit(struct lahar_table_parser *parser);
 void lahar_table_parser_reset(struct lahar_table_parser *parser);
 
@@ -57,12 +68,13 @@ void lahar_table_parser_reset(struct lahar_table_parser *parser);
 enum lahar_table_result lahar_table_parse(struct lahar_table_parser *parser, const uint8_t *data,
                                           size_t size, bool is_last);
 
-/* The field's value, in data or in the arena; *is_null_out: TSV's \N. False when
- * memory is refused. */
+/* The field's value, in data or in the arena. Whether the field stands for null is the caller's to
+ * see. False when memory is refused. */
 bool lahar_table_value(const struct lahar_table_parser *parser, const uint8_t *data, size_t index,
-                       struct lahar_arena *arena, lahar_bytes *value_out, bool *is_null_out);
+                       struct lahar_arena *arena, lahar_bytes *value_out);
 
 /* Appends a value as the format writes it, in quotes or escaped where it must be. */
-void lahar_table_put_value(struct lahar_buffer *buffer, bool is_tsv, lahar_bytes value);
+void lahar_table_put_value(struct lahar_buffer *buffer, const struct lahar_table_style *style,
+                           lahar_bytes value);
 
 #endif

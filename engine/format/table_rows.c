@@ -1,5 +1,5 @@
-/* CSVWithNames and TSVWithNames: the first record names the columns, every other one
- * is an event. Blank lines are passed over, except in a table of one column, where they are
+/* CSV and TSV: the first record names the columns, or the reader does, every other one is an
+ * event. Blank lines are passed over, except in a table of one column, where they are
  * empty values. What fails to parse costs its first line, a row that does not fit costs
  * the row. */
 #include <stdio.h>
@@ -9,12 +9,76 @@
 #include "engine/format/table_shape.h"
 #include "engine/format/text_reader_internal.h"
 #include "engine/format/time_text.h"
+#include "io/base/error.h"
 
-/* Passes over blank lines and the NUL bytes of a hole, up to limit. False when no record
- * begins before it. */
-static bool scan_gap(const struct lahar_table_rows *table, const uint8_t *data, size_t size,
-                     size_t limit, bool is_last, size_t *at)
+/* A format without a header has the one that would say the same. */
+static lahar_status make_header(struct lahar_text_reader *reader, lahar_error *error)
 {
+    struct lahar_table_rows *table = &reader->of.table;
+    struct lahar_buffer names;
+    lahar_bytes *columns = NULL;
+    size_t count = 0;
+    lahar_buffer_init(&names, reader->options.allocator);
+    lahar_status status = lahar_column_list(reader, &names, &columns, &count, error);
+    for (size_t i = 0; i < count && status == LAHAR_OK; i++) {
+        if (i != 0) {
+            lahar_buffer_put_u8(&table->header, table->parser.style.delimiter);
+        }
+        lahar_table_put_value(&table->header, &table->parser.style, columns[i]);
+    }
+    lahar_release(reader->options.allocator, columns);
+    lahar_buffer_deinit(&names);
+    lahar_buffer_put_u8(&table->header, '\n');
+    if (status == LAHAR_OK && table->header.has_failed) {
+        status = lahar_text_reader_no_memory(error);
+    }
+    LAHAR_TRY(status);
+    table->has_header = true;
+    return count == 0 || lahar_table_parse(&table->header_parser, table->header.data,
+                                           table->header.size, true) == LAHAR_TABLE_DONE
+               ? LAHAR_OK
+               : lahar_text_reader_no_memory(error);
+}
+
+lahar_status lahar_table_rows_init(struct lahar_text_reader *reader, lahar_error *error)
+{
+    struct lahar_table_rows *table = &reader->of.table;
+    const struct lahar_format_options *format = &reader->format;
+    const lahar_allocator *allocator = reader->options.allocator;
+    const bool is_tsv = lahar_format_is_tsv(reader->options.format);
+    struct lahar_table_style style = lahar_table_style_of(is_tsv);
+    if (!is_tsv) {
+        style.delimiter = format->csv_delimiter;
+        style.has_single_quotes = format->csv_single_quotes;
+        style.has_double_quotes = format->csv_double_quotes;
+    }
+    lahar_table_parser_init(&table->parser, allocator, &style);
+    lahar_table_parser_init(&table->header_parser, allocator, &style);
+    lahar_buffer_init(&table->header, allocator);
+    table->null_text = is_tsv ? format->tsv_null : format->csv_null;
+    table->trims = !is_tsv && format->csv_trim;
+    table->empty_is_null = is_tsv ? format->tsv_empty_as_default : format->csv_empty_as_default;
+    table->is_plain =
+        lahar_format_has_header(reader->options.format) && style.delimiter == (is_tsv ? '\t' : ',');
+    if (lahar_format_has_header(reader->options.format)) {
+        return LAHAR_OK;
+    }
+    return make_header(reader, error);
+}
+
+void lahar_table_rows_deinit(struct lahar_text_reader *reader)
+{
+    struct lahar_table_rows *table = &reader->of.table;
+    lahar_table_parser_deinit(&table->parser);
+    lahar_table_parser_deinit(&table->header_parser);
+    lahar_buffer_deinit(&table->header);
+}
+
+/* Passes over blank lines and the NUL bytes of a hole. */
+enum lahar_gap lahar_table_gap(struct lahar_text_reader *reader, const uint8_t *data, size_t size,
+                               size_t limit, bool is_last, size_t *at)
+{
+    const struct lahar_table_rows *table = &reader->of.table;
     const bool are_blanks_rows = table->has_header && table->header_parser.field_count == 1;
     for (; *at < limit; (*at)++) {
         const uint8_t c = data[*at];
@@ -22,46 +86,21 @@ static bool scan_gap(const struct lahar_table_rows *table, const uint8_t *data, 
             continue;
         }
         if (c != '\r' || are_blanks_rows) {
-            return true;
+            return LAHAR_GAP_RECORD;
         }
         if (*at + 1 == size) {
-            return is_last;
+            return is_last ? LAHAR_GAP_RECORD : LAHAR_GAP_OPEN;
         }
         if (data[*at + 1] != '\n') {
-            return true;
+            return LAHAR_GAP_RECORD;
         }
     }
-    return false;
+    return LAHAR_GAP_OPEN;
 }
 
-static void begin(struct lahar_table_rows *table, size_t start)
-{
-    table->rows = (struct lahar_rows){.state = LAHAR_ROWS_RECORD, .start = start, .end = start};
-    lahar_table_parser_reset(&table->parser);
-}
-
-static size_t between(struct lahar_text_reader *reader, const uint8_t *data, size_t size,
-                      bool is_last)
-{
-    struct lahar_table_rows *table = &reader->of.table;
-    /* What stands before the header is part of it; under keep_raw what stands before a row is
-     * given back with it. */
-    const bool keeps_gap = reader->options.keep_raw || !table->has_header;
-    const size_t limit = keeps_gap ? lahar_rows_gap_limit(reader, 0, size) : size;
-    size_t at = table->rows.start;
-    if (scan_gap(table, data, size, limit, is_last, &at)) {
-        const size_t kept = keeps_gap ? at : 0;
-        begin(table, kept);
-        return at - kept;
-    }
-    const bool is_kept = keeps_gap && !is_last && at < reader->options.record_size_max;
-    table->rows.start = is_kept ? at : 0;
-    return is_kept ? 0 : at;
-}
-
-/* The record is the header: kept, and parsed once more where it is kept. */
-static lahar_status take_header(struct lahar_text_reader *reader, const uint8_t *data, size_t size,
-                                lahar_error *error)
+/* Kept, and parsed once more where it is kept. */
+lahar_status lahar_table_take_header(struct lahar_text_reader *reader, const uint8_t *data,
+                                     size_t size, lahar_error *error)
 {
     struct lahar_table_rows *table = &reader->of.table;
     if (reader->has_bom) {
@@ -87,21 +126,61 @@ struct cell {
     lahar_bytes name;
     lahar_bytes value;
     bool is_null;
+    bool is_odd; /* written otherwise than its value would be */
 };
+
+static bool is_space(uint8_t c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static lahar_bytes trim(lahar_bytes value)
+{
+    const uint8_t *p = value.data;
+    size_t size = value.size;
+    while (size != 0 && is_space(p[size - 1])) {
+        size--;
+    }
+    while (size != 0 && is_space(*p)) {
+        p++;
+        size--;
+    }
+    return (lahar_bytes){p, size};
+}
+
+/* Whether the cell's text, as it stands in the file, is that of null. */
+static void find_null(const struct lahar_table_rows *table, const uint8_t *text, size_t index,
+                      struct cell *cell)
+{
+    const struct lahar_table_field *field = &table->parser.fields[index];
+    const lahar_bytes null_text = table->null_text;
+    const lahar_bytes whole = table->trims && !field->is_quoted
+                                  ? trim((lahar_bytes){text + field->offset, field->size})
+                                  : (lahar_bytes){text + field->offset, field->size};
+    if (field->is_quoted || whole.size != null_text.size ||
+        (whole.size != 0 && memcmp(whole.data, null_text.data, whole.size) != 0)) {
+        return;
+    }
+    cell->is_null = true;
+    cell->is_odd = null_text.size != 2 || memcmp(null_text.data, "\\N", 2) != 0;
+}
 
 static bool read_cell(struct lahar_text_reader *reader, const uint8_t *text, size_t index,
                       struct cell *cell_out)
 {
     struct lahar_table_rows *table = &reader->of.table;
     struct lahar_arena *arena = &reader->record.arena;
-    if (!lahar_table_value(&table->parser, text, index, arena, &cell_out->value,
-                           &cell_out->is_null)) {
+    *cell_out = (struct cell){0};
+    if (!lahar_table_value(&table->parser, text, index, arena, &cell_out->value)) {
         return false;
     }
+    if (table->trims && !table->parser.fields[index].is_quoted) {
+        cell_out->value = trim(cell_out->value);
+    }
+    find_null(table, text, index, cell_out);
     if (index < table->header_parser.field_count) {
-        bool is_null;
         return lahar_table_value(&table->header_parser, table->header.data + table->header_start,
-                                 index, arena, &cell_out->name, &is_null);
+                                 index, arena, &cell_out->name);
     }
     char storage[LAHAR_COLUMN_NAME_SIZE];
     const lahar_bytes name = lahar_column_name(index, storage);
@@ -114,57 +193,66 @@ static bool is_text_type(lahar_type type)
     return type == LAHAR_KEYWORD || type == LAHAR_TEXT || type == LAHAR_BYTES;
 }
 
-/* Into the declared field. CSV cannot write null, so an empty cell of a type that has no empty
- * value is null. */
-static enum lahar_record_put put_declared(struct lahar_text_reader *reader,
-                                          const struct lahar_field_entry *entry,
-                                          const struct cell *cell)
+/* An empty cell of a type that has no empty value is null. */
+static void find_empty(struct lahar_text_reader *reader, struct cell *cell)
 {
-    const bool is_null = cell->is_null || (cell->value.size == 0 && !is_text_type(entry->type) &&
-                                           reader->options.format == LAHAR_FORMAT_CSV);
-    if (is_null) {
-        return lahar_record_put_null(&reader->record, entry) ? LAHAR_PUT_EXACT
-                                                             : LAHAR_PUT_NO_MEMORY;
-    }
-    return lahar_record_put_text(&reader->record, entry, cell->value);
-}
-
-static lahar_status put_cell(struct lahar_text_reader *reader, size_t index,
-                             const struct cell *cell, struct lahar_buffer *exceptions)
-{
-    struct lahar_record *record = &reader->record;
     const struct lahar_field_entry *entry =
         lahar_field_map_find(&reader->fields, cell->name.data, cell->name.size);
-    if (entry != NULL && entry->is_time) {
-        lahar_record_take_time(record, cell->value);
+    if (reader->of.table.empty_is_null && !cell->is_null && cell->value.size == 0 &&
+        entry != NULL && entry->is_declared && entry->type != LAHAR_MAP &&
+        !is_text_type(entry->type) && !lahar_record_has(&reader->record, entry->field)) {
+        cell->is_null = true;
+        cell->is_odd = true;
     }
-    if (entry == NULL || !entry->is_declared || entry->type == LAHAR_MAP ||
-        lahar_record_has(record, entry->field)) {
+}
+
+static void put_exception(struct lahar_buffer *exceptions, size_t index, lahar_bytes text)
+{
+    lahar_buffer_put_varint(exceptions, index);
+    lahar_buffer_put_sized(exceptions, text.data, text.size);
+}
+
+static lahar_status put_cell(struct lahar_text_reader *reader, size_t index, struct cell *cell,
+                             struct lahar_buffer *exceptions)
+{
+    struct lahar_record *record = &reader->record;
+    find_empty(reader, cell);
+    const size_t before = record->value_count;
+    const enum lahar_record_put put =
+        lahar_text_reader_put(reader, cell->name, cell->value, cell->is_null);
+    switch (put) {
+    case LAHAR_PUT_PAIR:
         lahar_buffer_put_varint(&record->shape, 0);
-        return lahar_record_add_pair(record, 0, cell->name, cell->value, cell->is_null)
-                   ? LAHAR_OK
-                   : LAHAR_NO_MEMORY;
-    }
-    lahar_buffer_put_varint(&record->shape, (uint64_t)entry->field + 1);
-    switch (put_declared(reader, entry, cell)) {
+        break;
     case LAHAR_PUT_EXACT:
-        return LAHAR_OK;
     case LAHAR_PUT_INEXACT:
-        lahar_buffer_put_varint(exceptions, index);
-        lahar_buffer_put_sized(exceptions, cell->value.data, cell->value.size);
-        return LAHAR_OK;
+        lahar_buffer_put_varint(&record->shape, (uint64_t)record->values[before].field + 1);
+        break;
     case LAHAR_PUT_REFUSED:
         return LAHAR_INVALID;
     default:
         return LAHAR_NO_MEMORY;
     }
+    if (put == LAHAR_PUT_INEXACT || cell->is_odd) {
+        put_exception(exceptions, index, cell->value);
+    }
+    return LAHAR_OK;
 }
 
 static void put_shape_head(struct lahar_text_reader *reader)
 {
     const struct lahar_table_rows *table = &reader->of.table;
     struct lahar_buffer *shape = &reader->record.shape;
-    lahar_buffer_put_u8(shape, table->parser.is_tsv ? LAHAR_SHAPE_TSV : LAHAR_SHAPE_CSV);
+    const bool is_tsv = table->parser.style.is_tsv;
+    if (table->is_plain) {
+        lahar_buffer_put_u8(shape, is_tsv ? LAHAR_SHAPE_TSV : LAHAR_SHAPE_CSV);
+    } else {
+        const bool has_header = lahar_format_has_header(reader->options.format);
+        lahar_buffer_put_u8(shape, LAHAR_SHAPE_TABLE);
+        lahar_buffer_put_u8(shape, (uint8_t)((is_tsv ? LAHAR_TABLE_SHAPE_TSV : 0) |
+                                             (has_header ? 0 : LAHAR_TABLE_SHAPE_BARE)));
+        lahar_buffer_put_u8(shape, table->parser.style.delimiter);
+    }
     lahar_buffer_put_sized(shape, table->header.data, table->header.size);
     lahar_buffer_put_varint(shape, table->parser.field_count);
 }
@@ -177,7 +265,8 @@ static lahar_status map_row(struct lahar_text_reader *reader, const uint8_t *tex
     struct lahar_record *record = &reader->record;
     const size_t column_count = table->header_parser.field_count;
     const size_t field_count = table->parser.field_count;
-    if (field_count != column_count && !reader->options.allow_ragged) {
+    const bool is_free = column_count == 0 || reader->options.allow_ragged;
+    if (field_count != column_count && !is_free) {
         (void)snprintf(message, 200, "row has %zu fields, the header has %zu", field_count,
                        column_count);
         return LAHAR_INVALID;
@@ -206,131 +295,36 @@ static lahar_status map_row(struct lahar_text_reader *reader, const uint8_t *tex
     return status;
 }
 
-static lahar_status take_row(struct lahar_text_reader *reader, const uint8_t *data,
-                             lahar_error *error)
+lahar_status lahar_table_take(struct lahar_text_reader *reader, const uint8_t *data,
+                              lahar_error *error)
 {
-    const struct lahar_rows *rows = &reader->of.table.rows;
     char message[200];
-    const lahar_status status = map_row(reader, data + rows->start, message);
+    const lahar_status status = map_row(reader, data + reader->rows.start, message);
     if (status == LAHAR_INVALID) {
-        return lahar_rows_report(reader, rows, data, message, error);
+        return lahar_rows_report(reader, data, message, error);
     }
     if (status != LAHAR_OK) {
         return lahar_text_reader_no_memory(error);
     }
-    return lahar_rows_deliver(reader, rows, data, error);
+    return lahar_rows_deliver(reader, data, error);
 }
 
-/* The record has been parsed: header or row. */
-static lahar_status complete(struct lahar_text_reader *reader, const uint8_t *data,
-                             size_t *consumed_out, lahar_error *error)
+enum lahar_parsed lahar_table_inside(struct lahar_text_reader *reader, const uint8_t *data,
+                                     size_t size, bool is_last)
 {
-    struct lahar_table_rows *table = &reader->of.table;
-    struct lahar_rows *rows = &table->rows;
-    const size_t behind = rows->start + table->parser.position;
-    lahar_status status;
-    if (!table->has_header) {
-        status = take_header(reader, data, behind, error);
-    } else {
-        rows->gap = behind;
-        rows->end = behind;
-        if (table->parser.has_lf) {
-            rows->end -= 1 + (size_t)table->parser.has_cr;
-        }
-        if (reader->options.keep_raw) {
-            rows->state = LAHAR_ROWS_COMPLETE;
-            return LAHAR_OK;
-        }
-        status = take_row(reader, data, error);
-    }
-    *consumed_out = behind;
-    *rows = (struct lahar_rows){.state = LAHAR_ROWS_BETWEEN};
-    return status;
-}
-
-static lahar_status inside_record(struct lahar_text_reader *reader, const uint8_t *data,
-                                  size_t size, bool is_last, size_t *consumed_out,
-                                  lahar_error *error)
-{
-    struct lahar_table_rows *table = &reader->of.table;
-    const size_t start = table->rows.start;
-    const size_t size_max = reader->options.record_size_max;
-    switch (lahar_table_parse(&table->parser, data + start, size - start, is_last)) {
+    struct lahar_table_parser *parser = &reader->of.table.parser;
+    struct lahar_rows *rows = &reader->rows;
+    switch (lahar_table_parse(parser, data + rows->start, size - rows->start, is_last)) {
     case LAHAR_TABLE_DONE:
-        if (table->parser.position > size_max) {
-            lahar_rows_fail(&table->rows, "", SIZE_MAX);
-            return LAHAR_OK;
-        }
-        return complete(reader, data, consumed_out, error);
+        rows->gap = rows->start + parser->position;
+        rows->end = rows->gap - (parser->has_lf ? 1 + (size_t)parser->has_cr : 0);
+        return LAHAR_PARSED_WHOLE;
     case LAHAR_TABLE_MORE:
-        if (size - start > size_max) {
-            lahar_rows_fail(&table->rows, "", SIZE_MAX);
-        }
-        return LAHAR_OK;
+        return LAHAR_PARSED_MORE;
     case LAHAR_TABLE_BAD:
-        lahar_rows_fail(&table->rows, table->parser.failure, table->parser.scanned);
-        return LAHAR_OK;
+        lahar_rows_fail(rows, parser->failure, parser->scanned);
+        return LAHAR_PARSED_BAD;
     default:
-        return lahar_text_reader_no_memory(error);
-    }
-}
-
-/* keep_raw: delivers once the next row begins or the file ends. */
-static lahar_status behind_record(struct lahar_text_reader *reader, const uint8_t *data,
-                                  size_t size, bool is_last, size_t *consumed_out,
-                                  lahar_error *error)
-{
-    struct lahar_table_rows *table = &reader->of.table;
-    size_t at = table->rows.gap;
-    const size_t limit = lahar_rows_gap_limit(reader, table->rows.end, size);
-    const bool is_found = scan_gap(table, data, size, limit, is_last, &at);
-    table->rows.gap = at;
-    if (!is_found && !is_last && at - table->rows.end < reader->options.record_size_max) {
-        return LAHAR_OK;
-    }
-    const lahar_status status = take_row(reader, data, error);
-    *consumed_out = at;
-    table->rows = (struct lahar_rows){.state = LAHAR_ROWS_BETWEEN};
-    return status;
-}
-
-lahar_status lahar_table_rows_consume(struct lahar_text_reader *reader, const uint8_t *data,
-                                      size_t size, bool is_last, size_t *consumed_out,
-                                      lahar_error *error)
-{
-    struct lahar_rows *rows = &reader->of.table.rows;
-    size_t done = 0;
-    for (;;) {
-        const uint8_t *p = data + done;
-        const size_t left = size - done;
-        const enum lahar_rows_state before = rows->state;
-        size_t count = 0;
-        lahar_status status = LAHAR_OK;
-        switch (before) {
-        case LAHAR_ROWS_BETWEEN:
-            count = between(reader, p, left, is_last);
-            break;
-        case LAHAR_ROWS_RECORD:
-            status = inside_record(reader, p, left, is_last, &count, error);
-            break;
-        case LAHAR_ROWS_LINE:
-            status = lahar_rows_fail_line(reader, rows, p, left, is_last, &count, error);
-            break;
-        case LAHAR_ROWS_COMPLETE:
-            status = behind_record(reader, p, left, is_last, &count, error);
-            break;
-        case LAHAR_ROWS_SKIP:
-            count = lahar_rows_skip(rows, p, left);
-            break;
-        }
-        if (status != LAHAR_OK) {
-            return status;
-        }
-        lahar_text_reader_advance(reader, p, count);
-        done += count;
-        *consumed_out = done;
-        if (count == 0 && rows->state == before) {
-            return LAHAR_OK;
-        }
+        return LAHAR_PARSED_NO_MEMORY;
     }
 }

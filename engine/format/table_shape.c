@@ -15,21 +15,34 @@ lahar_bytes lahar_column_name(size_t index, char storage[LAHAR_COLUMN_NAME_SIZE]
     return (lahar_bytes){storage, (size_t)size};
 }
 
-static bool read_head(struct lahar_reader *reader, bool *is_tsv_out, lahar_bytes *header_out)
+static bool read_head(struct lahar_reader *reader, struct lahar_table_style *style_out,
+                      bool *is_bare_out, lahar_bytes *header_out)
 {
     const uint8_t kind = lahar_read_u8(reader);
+    *style_out = lahar_table_style_of(kind == LAHAR_SHAPE_TSV);
+    *is_bare_out = false;
+    if (kind == LAHAR_SHAPE_TABLE) {
+        const uint8_t flags = lahar_read_u8(reader);
+        *style_out = lahar_table_style_of((flags & LAHAR_TABLE_SHAPE_TSV) != 0);
+        *is_bare_out = (flags & LAHAR_TABLE_SHAPE_BARE) != 0;
+        style_out->delimiter = lahar_read_u8(reader);
+    }
     const uint64_t size = lahar_read_varint(reader);
     header_out->data = lahar_read_bytes(reader, size);
     header_out->size = reader->failed ? 0 : (size_t)size;
-    *is_tsv_out = kind == LAHAR_SHAPE_TSV;
-    return !reader->failed && (kind == LAHAR_SHAPE_CSV || kind == LAHAR_SHAPE_TSV);
+    return !reader->failed && lahar_table_shape_is(kind);
 }
 
 bool lahar_table_shape_header(lahar_bytes shape, lahar_bytes *header_out)
 {
     struct lahar_reader reader = lahar_reader_of(shape.data, shape.size);
-    bool is_tsv;
-    return read_head(&reader, &is_tsv, header_out);
+    struct lahar_table_style style;
+    bool is_bare;
+    const bool is_row = read_head(&reader, &style, &is_bare, header_out);
+    if (is_bare) {
+        *header_out = (lahar_bytes){0};
+    }
+    return is_row;
 }
 
 size_t lahar_table_header_start(const uint8_t *data, size_t size)
@@ -52,7 +65,7 @@ struct row {
     struct lahar_pair_cursor pairs;
     struct lahar_reader exceptions;
     uint64_t exception; /* field of the next exception, UINT64_MAX for none */
-    bool is_tsv;
+    struct lahar_table_style style;
     bool is_out_of_memory;
 };
 
@@ -65,12 +78,11 @@ static void next_exception(struct row *row)
 static bool name_of(struct row *row, size_t index, char storage[LAHAR_COLUMN_NAME_SIZE],
                     lahar_bytes *name_out)
 {
-    bool is_null;
     if (index >= row->names->field_count) {
         *name_out = lahar_column_name(index, storage);
         return true;
     }
-    if (!lahar_table_value(row->names, row->names_text, index, row->arena, name_out, &is_null)) {
+    if (!lahar_table_value(row->names, row->names_text, index, row->arena, name_out)) {
         row->is_out_of_memory = true;
         return false;
     }
@@ -79,9 +91,7 @@ static bool name_of(struct row *row, size_t index, char storage[LAHAR_COLUMN_NAM
 
 static void put_null(struct row *row)
 {
-    if (row->is_tsv) {
-        lahar_buffer_put(row->out, "\\N", 2);
-    }
+    lahar_buffer_put(row->out, "\\N", 2);
 }
 
 static bool put_declared(struct row *row, uint32_t field)
@@ -100,13 +110,13 @@ static bool put_declared(struct row *row, uint32_t field)
     case LAHAR_KEYWORD:
     case LAHAR_TEXT:
     case LAHAR_BYTES:
-        lahar_table_put_value(row->out, row->is_tsv, value->as.bytes);
+        lahar_table_put_value(row->out, &row->style, value->as.bytes);
         return true;
     case LAHAR_LIST_KEYWORD:
         if (value->as.keywords.count != 1) {
             return false;
         }
-        lahar_table_put_value(row->out, row->is_tsv, value->as.keywords.items[0]);
+        lahar_table_put_value(row->out, &row->style, value->as.keywords.items[0]);
         return true;
     case LAHAR_LIST_UUID:
         if (value->as.uuids.count != 1) {
@@ -119,7 +129,7 @@ static bool put_declared(struct row *row, uint32_t field)
         break;
     }
     lahar_value_put_text(&text, value);
-    lahar_table_put_value(row->out, row->is_tsv, (lahar_bytes){storage, text.size});
+    lahar_table_put_value(row->out, &row->style, (lahar_bytes){storage, text.size});
     return true;
 }
 
@@ -137,25 +147,33 @@ static bool put_attribute(struct row *row, size_t index)
     if (pair->is_null) {
         put_null(row);
     } else {
-        lahar_table_put_value(row->out, row->is_tsv, pair->value);
+        lahar_table_put_value(row->out, &row->style, pair->value);
     }
     return true;
+}
+
+/* The attribute whose text stands among the exceptions. */
+static bool pass_attribute(struct row *row, size_t index)
+{
+    char storage[LAHAR_COLUMN_NAME_SIZE];
+    lahar_bytes name;
+    return name_of(row, index, storage, &name) && lahar_pair_take(&row->pairs, name) != NULL;
 }
 
 static bool put_field(struct row *row, size_t index, uint64_t where)
 {
     if (index != 0) {
-        lahar_buffer_put_u8(row->out, row->is_tsv ? '\t' : ',');
+        lahar_buffer_put_u8(row->out, row->style.delimiter);
     }
     if (row->exception != index) {
         return where == 0 ? put_attribute(row, index) : put_declared(row, (uint32_t)(where - 1));
     }
     const uint64_t size = lahar_read_varint(&row->exceptions);
     const uint8_t *text = lahar_read_bytes(&row->exceptions, size);
-    if (text == NULL) {
+    if (text == NULL || (where == 0 && !pass_attribute(row, index))) {
         return false;
     }
-    lahar_table_put_value(row->out, row->is_tsv, (lahar_bytes){text, (size_t)size});
+    lahar_table_put_value(row->out, &row->style, (lahar_bytes){text, (size_t)size});
     next_exception(row);
     return true;
 }
@@ -180,7 +198,7 @@ static bool put_fields(struct row *row, struct lahar_reader *shape)
         }
     }
     /* A row of one empty field must not be taken for a blank line. */
-    if (row->out->size == row_start && !row->is_tsv) {
+    if (row->out->size == row_start && !row->style.is_tsv) {
         lahar_buffer_put(row->out, "\"\"", 2);
     }
     return row->exception == UINT64_MAX && !row->exceptions.failed;
@@ -193,15 +211,17 @@ lahar_status lahar_table_shape_write(const lahar_event *event, lahar_bytes shape
     struct lahar_reader reader = lahar_reader_of(shape.data, shape.size);
     struct row row = {.event = event, .names = parser, .arena = arena, .out = out};
     lahar_bytes header;
-    bool is_sound = read_head(&reader, &row.is_tsv, &header) && header.size <= UINT32_MAX;
+    bool is_bare;
+    bool is_sound = read_head(&reader, &row.style, &is_bare, &header) && header.size <= UINT32_MAX;
     if (is_sound) {
         const size_t start = lahar_table_header_start(header.data, header.size);
         row.names_text = (const uint8_t *)header.data + start;
-        parser->is_tsv = row.is_tsv;
+        parser->style = row.style;
         lahar_table_parser_reset(parser);
+        parser->has_cr = false;
         const enum lahar_table_result result =
             start == header.size
-                ? LAHAR_TABLE_BAD
+                ? (is_bare ? LAHAR_TABLE_DONE : LAHAR_TABLE_BAD)
                 : lahar_table_parse(parser, row.names_text, header.size - start, true);
         row.is_out_of_memory =
             result == LAHAR_TABLE_NO_MEMORY ||

@@ -1,10 +1,13 @@
-/* The shape of a row: the header of its table, and what the fields do not give back.
+/* The shape of a row: the header of its table, and what the fields do not give back. It is 'C' or
+ * 'T', CSV or TSV with their own delimiter and a header in the file, or 'D', a byte of flags and
+ * the delimiter. Then:
  *
- *   'C' or 'T'                         CSV or TSV
- *   varint size, bytes                 the header record as it stands in the file, line end
- * included varint count                       fields of the row varint a field 0: it is the next
- * attribute of the column's name, else 1 + the declared field (varint field, varint size, bytes) of
- * every field whose value, written canonically, is not what the row held */
+ *   varint size, bytes                 the header record, its line end included
+ *   varint count                       fields of the row
+ *   varint a field                     0: it is the next attribute of the column's name, else
+ *                                      1 + the declared field
+ *   (varint field, varint size, bytes) of every field whose value, written canonically, is not what
+ *                                      the row held */
 #ifndef LAHAR_FORMAT_TABLE_SHAPE_H
 #define LAHAR_FORMAT_TABLE_SHAPE_H
 
@@ -15,7 +18,14 @@
 
 enum {
     LAHAR_SHAPE_CSV = 'C',
-    LAHAR_SHAPE_TSV = 'T'
+    LAHAR_SHAPE_TSV = 'T',
+    LAHAR_SHAPE_TABLE = 'D'
+};
+
+/* Flags of LAHAR_SHAPE_TABLE. */
+enum {
+    LAHAR_TABLE_SHAPE_TSV = 1,
+    LAHAR_TABLE_SHAPE_BARE = 2 /* the file has no header: it only names the columns */
 };
 
 enum {
@@ -25,7 +35,14 @@ enum {
 /* The name of a field beyond the header's: "column" and its number from 1. */
 lahar_bytes lahar_column_name(size_t index, char storage[LAHAR_COLUMN_NAME_SIZE]);
 
-/* Whether shape is one of a row; *header_out is the header record. */
+/* Whether kind is the first byte of the shape of a row. */
+static inline bool lahar_table_shape_is(uint8_t kind)
+{
+    return kind == LAHAR_SHAPE_CSV || kind == LAHAR_SHAPE_TSV || kind == LAHAR_SHAPE_TABLE;
+}
+
+/* Whether shape is one of a row; *header_out is the header record that stands in the file, empty
+ * when there is none. */
 bool lahar_table_shape_header(lahar_bytes shape, lahar_bytes *header_out);
 
 /* Where the first record that is not a blank line begins, behind a byte order mark. */

@@ -27,12 +27,14 @@ static lahar_status check_stream(const struct lahar_text_reader_options *options
     if (stream == NULL) {
         return lahar_fail(error, LAHAR_INVALID, "there is no stream %u", options->stream);
     }
-    if (options->format == LAHAR_FORMAT_LINE &&
+    const enum lahar_format_kind kind = lahar_format_kind_of(options->format);
+    if ((kind == LAHAR_KIND_LINES || kind == LAHAR_KIND_BLOB ||
+         options->format == LAHAR_FORMAT_JSON_AS_STRING) &&
         lahar_stream_find_field(stream, LAHAR_FIELD_MESSAGE) == NULL) {
         return lahar_fail(error, LAHAR_INVALID,
                           "stream \"%s\" has no field \"message\" to take lines", stream->name);
     }
-    if (options->format < LAHAR_FORMAT_LINE || options->format > LAHAR_FORMAT_NIFI_JSON) {
+    if (!lahar_format_is_valid(options->format)) {
         return lahar_fail(error, LAHAR_INVALID, "there is no format %d", (int)options->format);
     }
     if (options->record_size_max == 0 || options->record_size_max > RECORD_SIZE_MAX) {
@@ -49,29 +51,111 @@ static lahar_bytes base_name(const char *path)
     return (lahar_bytes){name, name == NULL ? 0 : strlen(name)};
 }
 
-/* The state of the format's consumer; destroy is right for it also after a failure. */
-static lahar_status init_format(struct lahar_text_reader *reader, lahar_error *error)
+/* The state of the kind's consumer; destroy is right for it also after a failure. */
+static lahar_status init_kind(struct lahar_text_reader *reader, lahar_error *error)
 {
-    const lahar_allocator *allocator = reader->options.allocator;
-    const bool is_tsv = reader->options.format == LAHAR_FORMAT_TSV;
-    switch (reader->options.format) {
-    case LAHAR_FORMAT_LINE:
-        return LAHAR_OK;
-    case LAHAR_FORMAT_REGEXP:
-        return reader->fields.stream == NULL ? LAHAR_OK : lahar_regexp_rows_init(reader, error);
-    case LAHAR_FORMAT_JSON:
-    case LAHAR_FORMAT_NIFI_JSON:
-        lahar_json_parser_init(&reader->of.json.parser, allocator);
-        reader->document = lahar_allocate(allocator, sizeof *reader->document);
+    switch (reader->kind) {
+    case LAHAR_KIND_JSON:
+        lahar_json_parser_init(&reader->of.json.parser, reader->options.allocator);
+        reader->document = lahar_allocate(reader->options.allocator, sizeof *reader->document);
         return reader->document == NULL ? lahar_text_reader_no_memory(error) : LAHAR_OK;
-    case LAHAR_FORMAT_CSV:
-    case LAHAR_FORMAT_TSV:
-        lahar_table_parser_init(&reader->of.table.parser, allocator, is_tsv);
-        lahar_table_parser_init(&reader->of.table.header_parser, allocator, is_tsv);
-        lahar_buffer_init(&reader->of.table.header, allocator);
+    case LAHAR_KIND_TABLE:
+        return lahar_table_rows_init(reader, error);
+    case LAHAR_KIND_CELLS:
+        return lahar_cell_rows_init(reader, error);
+    default:
+        return lahar_line_rows_init(reader, error);
+    }
+}
+
+static void deinit_kind(struct lahar_text_reader *reader)
+{
+    switch (reader->kind) {
+    case LAHAR_KIND_JSON:
+        lahar_json_parser_deinit(&reader->of.json.parser);
+        lahar_release(reader->options.allocator, reader->document);
+        break;
+    case LAHAR_KIND_TABLE:
+        lahar_table_rows_deinit(reader);
+        break;
+    case LAHAR_KIND_CELLS:
+        lahar_cell_rows_deinit(reader);
+        break;
+    default:
+        lahar_line_rows_deinit(reader);
         break;
     }
+}
+
+static void destroy_frame(struct lahar_text_reader *reader)
+{
+    lahar_field_map_deinit(&reader->fields);
+    lahar_record_deinit(&reader->record);
+    lahar_buffer_deinit(&reader->carry);
+    lahar_buffer_deinit(&reader->framing);
+    lahar_release(reader->options.allocator, reader);
+}
+
+/* A setting by name counts before the option that says the same. */
+static lahar_status take_settings(struct lahar_text_reader *reader, lahar_error *error)
+{
+    struct lahar_text_reader_options *options = &reader->options;
+    const struct lahar_format_options *format = &reader->format;
+    const bool is_tsv = lahar_format_is_tsv(options->format);
+    if (options->settings != NULL) {
+        reader->settings.size = options->settings->size;
+        memcpy(reader->settings.text, options->settings->text,
+               options->settings->size <= sizeof reader->settings.text ? options->settings->size
+                                                                       : 0);
+    }
+    options->settings = NULL;
+    LAHAR_TRY(lahar_format_options_read(&reader->settings, &reader->format, error));
+    options->regexp = format->regexp.data != NULL ? format->regexp.data : options->regexp;
+    options->time_format =
+        format->time_format.data != NULL ? format->time_format.data : options->time_format;
+    options->time_zone =
+        format->time_zone.data != NULL ? format->time_zone.data : options->time_zone;
+    options->year = format->year != 0 ? (uint32_t)format->year : options->year;
+    options->skip_unmatched |= format->skip_unmatched;
+    /* Records of cells have no other way back. */
+    options->keep_raw |= format->keep_raw || reader->kind == LAHAR_KIND_CELLS;
+    options->allow_ragged |= reader->kind == LAHAR_KIND_CELLS ? format->allow_ragged_custom
+                             : is_tsv                         ? format->allow_ragged_tsv
+                                                              : format->allow_ragged_csv;
+    if (options->format == LAHAR_FORMAT_CUSTOM) {
+        reader->skip_lines = format->custom_skip_lines;
+    } else if (reader->kind == LAHAR_KIND_TABLE) {
+        reader->skip_lines = is_tsv ? format->tsv_skip_lines : format->csv_skip_lines;
+    }
     return LAHAR_OK;
+}
+
+/* Of formats whose lines begin with a time it is written in one way. */
+static const char *time_format_of(const struct lahar_text_reader_options *options)
+{
+    if (options->time_format != NULL || options->time_field != NULL) {
+        return options->time_format;
+    }
+    return options->format == LAHAR_FORMAT_SYSLOG_3164   ? "syslog"
+           : options->format == LAHAR_FORMAT_ACCESS_LOG  ? "clf"
+           : options->format == LAHAR_FORMAT_SYSLOG_5424 ? "rfc3339"
+                                                         : NULL;
+}
+
+static lahar_status init_parts(struct lahar_text_reader *reader, const struct lahar_stream *stream,
+                               lahar_error *error)
+{
+    const struct lahar_text_reader_options *options = &reader->options;
+    LAHAR_TRY(lahar_field_map_build(&reader->fields, options->allocator, options->catalog, stream,
+                                    options->format == LAHAR_FORMAT_JSON_AS_OBJECT,
+                                    options->time_field, error));
+    LAHAR_TRY(lahar_time_pattern_init(&reader->record.time, time_format_of(options),
+                                      options->time_zone, options->year, options->reference_ns,
+                                      error));
+    return options->format == LAHAR_FORMAT_NIFI_JSON
+               ? lahar_prov_fields_find(options->catalog, options->stream, &reader->provenance,
+                                        error)
+               : LAHAR_OK;
 }
 
 lahar_status lahar_text_reader_create(const struct lahar_text_reader_options *options,
@@ -84,28 +168,24 @@ lahar_status lahar_text_reader_create(const struct lahar_text_reader_options *op
         return lahar_text_reader_no_memory(error);
     }
     reader->options = *options;
+    reader->kind = lahar_format_kind_of(options->format);
     reader->filename = base_name(options->filename);
     reader->line = 1;
     lahar_record_init(&reader->record, options->allocator);
     lahar_buffer_init(&reader->carry, options->allocator);
     lahar_buffer_init(&reader->framing, options->allocator);
-    lahar_status status = lahar_field_map_build(
-        &reader->fields, options->allocator, options->catalog, stream, options->time_field, error);
+    lahar_status status = take_settings(reader, error);
     if (status == LAHAR_OK) {
-        status =
-            lahar_time_pattern_init(&reader->record.time, options->time_format, options->time_zone,
-                                    options->year, options->reference_ns, error);
+        status = init_parts(reader, stream, error);
     }
-    if (status == LAHAR_OK && options->format == LAHAR_FORMAT_NIFI_JSON) {
-        status =
-            lahar_prov_fields_find(options->catalog, options->stream, &reader->provenance, error);
-    }
-    const lahar_status initialised = init_format(reader, error);
     if (status == LAHAR_OK) {
-        status = initialised;
+        status = init_kind(reader, error);
+        if (status != LAHAR_OK) {
+            deinit_kind(reader);
+        }
     }
     if (status != LAHAR_OK) {
-        lahar_text_reader_destroy(reader);
+        destroy_frame(reader);
         return status;
     }
     *reader_out = reader;
@@ -114,33 +194,10 @@ lahar_status lahar_text_reader_create(const struct lahar_text_reader_options *op
 
 void lahar_text_reader_destroy(struct lahar_text_reader *reader)
 {
-    if (reader == NULL) {
-        return;
+    if (reader != NULL) {
+        deinit_kind(reader);
+        destroy_frame(reader);
     }
-    switch (reader->options.format) {
-    case LAHAR_FORMAT_LINE:
-        break;
-    case LAHAR_FORMAT_REGEXP:
-        lahar_regex_destroy(reader->of.regexp.regex);
-        lahar_regex_scratch_deinit(&reader->of.regexp.scratch);
-        break;
-    case LAHAR_FORMAT_JSON:
-    case LAHAR_FORMAT_NIFI_JSON:
-        lahar_json_parser_deinit(&reader->of.json.parser);
-        lahar_release(reader->options.allocator, reader->document);
-        break;
-    case LAHAR_FORMAT_CSV:
-    case LAHAR_FORMAT_TSV:
-        lahar_table_parser_deinit(&reader->of.table.parser);
-        lahar_table_parser_deinit(&reader->of.table.header_parser);
-        lahar_buffer_deinit(&reader->of.table.header);
-        break;
-    }
-    lahar_field_map_deinit(&reader->fields);
-    lahar_record_deinit(&reader->record);
-    lahar_buffer_deinit(&reader->carry);
-    lahar_buffer_deinit(&reader->framing);
-    lahar_release(reader->options.allocator, reader);
 }
 
 void lahar_text_reader_advance(struct lahar_text_reader *reader, const uint8_t *data, size_t size)
@@ -172,7 +229,25 @@ lahar_status lahar_text_reader_deliver(struct lahar_text_reader *reader,
     if (!lahar_record_finish(record, reader->options.stream, &event)) {
         return lahar_text_reader_no_memory(error);
     }
+    reader->record_count++;
     return reader->options.emit(reader->options.emit_context, &event, offset, error);
+}
+
+/* Both limits must be exceeded, as in ClickHouse. */
+static lahar_status check_error_limit(const struct lahar_text_reader *reader, uint64_t line,
+                                      const char *message, lahar_error *error)
+{
+    const struct lahar_format_options *format = &reader->format;
+    const double total = (double)(reader->record_count + reader->error_count);
+    if (!format->limits_errors || reader->options.ignores_error_limit ||
+        reader->error_count <= format->errors_allowed ||
+        (double)reader->error_count <= format->error_ratio_allowed * total) {
+        return LAHAR_OK;
+    }
+    return lahar_fail(error, LAHAR_INVALID,
+                      "%llu records cannot be parsed, more than input_format_allow_errors_num or "
+                      "_ratio allow; line %llu: %s",
+                      (unsigned long long)reader->error_count, (unsigned long long)line, message);
 }
 
 lahar_status lahar_text_reader_report(struct lahar_text_reader *reader, uint64_t line,
@@ -183,9 +258,11 @@ lahar_status lahar_text_reader_report(struct lahar_text_reader *reader, uint64_t
     if (reader->options.on_error != NULL) {
         reader->options.on_error(reader->options.on_error_context, line, offset, message);
     }
+    LAHAR_TRY(check_error_limit(reader, line, message, error));
     if (!reader->options.errors_as_events) {
         return LAHAR_OK;
     }
+    reader->record_count--;
     struct lahar_record *record = &reader->record;
     lahar_record_reset(record);
     const lahar_bytes text = {message, strlen(message)};
@@ -199,24 +276,15 @@ lahar_status lahar_text_reader_report(struct lahar_text_reader *reader, uint64_t
 static lahar_status consume(struct lahar_text_reader *reader, const uint8_t *data, size_t size,
                             bool is_last, size_t *consumed_out, lahar_error *error)
 {
-    switch (reader->options.format) {
-    case LAHAR_FORMAT_LINE:
+    switch (reader->kind) {
+    case LAHAR_KIND_LINES:
+    case LAHAR_KIND_FIELDS:
         return lahar_lines_consume(reader, data, size, is_last, consumed_out, error);
-    case LAHAR_FORMAT_REGEXP:
-        return lahar_regexp_rows_consume(reader, data, size, is_last, consumed_out, error);
-    case LAHAR_FORMAT_JSON:
-    case LAHAR_FORMAT_NIFI_JSON:
-        return lahar_json_rows_consume(reader, data, size, is_last, consumed_out, error);
+    case LAHAR_KIND_BLOB:
+        return lahar_blob_consume(reader, data, size, is_last, consumed_out, error);
     default:
-        return lahar_table_rows_consume(reader, data, size, is_last, consumed_out, error);
+        return lahar_rows_consume(reader, data, size, is_last, consumed_out, error);
     }
-}
-
-/* A byte order mark is then part of the first line. */
-static bool is_of_lines(const struct lahar_text_reader *reader)
-{
-    return reader->options.format == LAHAR_FORMAT_LINE ||
-           reader->options.format == LAHAR_FORMAT_REGEXP;
 }
 
 static void drop_carried(struct lahar_buffer *carry, size_t count)
@@ -252,7 +320,7 @@ static lahar_status start(struct lahar_text_reader *reader, bool is_last, lahar_
         reader->has_bom = true;
         drop_carried(&reader->carry, 3);
         /* The mark is part of the first line, but stands before any other record. */
-        reader->offset += is_of_lines(reader) ? 0 : 3;
+        reader->offset += lahar_format_is_of_lines(reader->options.format) ? 0 : 3;
     }
     return LAHAR_OK;
 }
@@ -304,7 +372,21 @@ static lahar_status follow_schema(struct lahar_text_reader *reader, lahar_error 
         return LAHAR_OK;
     }
     return lahar_field_map_build(&reader->fields, options->allocator, options->catalog, stream,
+                                 options->format == LAHAR_FORMAT_JSON_AS_OBJECT,
                                  options->time_field, error);
+}
+
+/* The first lines of a file that are to be passed over. */
+static void skip_lines(struct lahar_text_reader *reader, const uint8_t **data, size_t *size)
+{
+    while (reader->line <= reader->skip_lines && *size != 0) {
+        const uint8_t *newline = memchr(*data, '\n', *size);
+        const size_t count = newline == NULL ? *size : (size_t)(newline - *data) + 1;
+        reader->offset += count;
+        reader->line += newline != NULL;
+        *data += count;
+        *size -= count;
+    }
 }
 
 lahar_status lahar_text_reader_write(struct lahar_text_reader *reader, const void *data,
@@ -324,6 +406,18 @@ lahar_status lahar_text_reader_write(struct lahar_text_reader *reader, const voi
         reader->offset += size;
         return LAHAR_OK;
     }
+    if (reader->line <= reader->skip_lines) {
+        /* What the look for a mark has carried is at the start of the first line. */
+        const uint8_t *carried = reader->carry.data;
+        size_t carried_size = reader->carry.size;
+        if (carried_size != 0) {
+            skip_lines(reader, &carried, &carried_size);
+            drop_carried(&reader->carry, reader->carry.size - carried_size);
+        }
+        if (size != 0) {
+            skip_lines(reader, &p, &size);
+        }
+    }
     return feed(reader, p, size, error);
 }
 
@@ -337,7 +431,7 @@ lahar_status lahar_text_reader_finish(struct lahar_text_reader *reader, lahar_er
     }
     LAHAR_TRY(consume_carried(reader, true, error));
     /* A mark that no line has followed. */
-    reader->offset += is_of_lines(reader) && reader->has_bom ? 3 : 0;
+    reader->offset += lahar_format_is_of_lines(reader->options.format) && reader->has_bom ? 3 : 0;
     return LAHAR_OK;
 }
 
@@ -367,66 +461,58 @@ enum {
 struct lahar_text_position lahar_text_reader_position(const struct lahar_text_reader *reader)
 {
     struct lahar_text_position position = {.offset = reader->offset, .line = reader->line};
-    bool skips = false;
-    switch (reader->options.format) {
-    case LAHAR_FORMAT_LINE:
-    case LAHAR_FORMAT_REGEXP:
-        break;
-    case LAHAR_FORMAT_JSON:
-    case LAHAR_FORMAT_NIFI_JSON:
+    if (reader->kind == LAHAR_KIND_JSON) {
         position.flags = (uint8_t)((reader->of.json.is_in_array ? POSITION_IN_ARRAY : 0) |
                                    (reader->of.json.allows_comma ? POSITION_ALLOWS_COMMA : 0));
-        skips = reader->of.json.rows.state == LAHAR_ROWS_SKIP;
-        break;
-    default:
-        skips = reader->of.table.rows.state == LAHAR_ROWS_SKIP;
-        break;
     }
-    position.flags |= skips ? POSITION_SKIPS : 0;
+    position.flags |= reader->rows.state == LAHAR_ROWS_SKIP ? POSITION_SKIPS : 0;
     return position;
 }
 
 void lahar_text_reader_seek(struct lahar_text_reader *reader,
                             const struct lahar_text_position *position)
 {
-    const struct lahar_rows rows = {
-        .state = (position->flags & POSITION_SKIPS) != 0 ? LAHAR_ROWS_SKIP : LAHAR_ROWS_BETWEEN};
     lahar_buffer_clear(&reader->carry);
     reader->offset = position->offset;
     reader->line = position->line;
     reader->is_started = position->offset != 0;
     reader->has_bom = false;
     reader->is_refused = false;
-    switch (reader->options.format) {
-    case LAHAR_FORMAT_LINE:
-        reader->of.lines = (struct lahar_line_splitter){0};
-        break;
-    case LAHAR_FORMAT_REGEXP:
-        reader->of.regexp.lines = (struct lahar_line_splitter){0};
-        break;
-    case LAHAR_FORMAT_JSON:
-    case LAHAR_FORMAT_NIFI_JSON:
-        reader->of.json.rows = rows;
+    reader->rows = (struct lahar_rows){
+        .state = (position->flags & POSITION_SKIPS) != 0 ? LAHAR_ROWS_SKIP : LAHAR_ROWS_BETWEEN};
+    switch (reader->kind) {
+    case LAHAR_KIND_JSON:
         reader->of.json.is_in_array = (position->flags & POSITION_IN_ARRAY) != 0;
         reader->of.json.allows_comma = (position->flags & POSITION_ALLOWS_COMMA) != 0;
         lahar_json_parser_reset(&reader->of.json.parser);
         break;
-    default:
-        reader->of.table.rows = rows;
+    case LAHAR_KIND_TABLE:
         lahar_table_parser_reset(&reader->of.table.parser);
-        if (position->offset == 0) {
+        if (position->offset == 0 && lahar_format_has_header(reader->options.format)) {
             reader->of.table.has_header = false;
             lahar_buffer_clear(&reader->of.table.header);
         }
+        break;
+    case LAHAR_KIND_CELLS:
+        reader->of.cells.retry_at = 0;
+        reader->of.cells.has_begun = position->offset != 0;
+        break;
+    default:
+        reader->of.lines.splitter = (struct lahar_line_splitter){0};
+        reader->of.lines.joined = 0;
+        reader->of.lines.line_count = 0;
         break;
     }
 }
 
 bool lahar_text_reader_has_header(const struct lahar_text_reader *reader)
 {
-    return (reader->options.format == LAHAR_FORMAT_CSV ||
-            reader->options.format == LAHAR_FORMAT_TSV) &&
-           reader->of.table.has_header;
+    return lahar_format_has_header(reader->options.format) && reader->of.table.has_header;
+}
+
+void lahar_text_reader_set_now(struct lahar_text_reader *reader, int64_t now_ns)
+{
+    reader->record.time.reference_ns = now_ns;
 }
 
 void lahar_text_reader_rename(struct lahar_text_reader *reader, const char *filename)

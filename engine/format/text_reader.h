@@ -33,13 +33,15 @@ struct lahar_text_reader_options {
     const char *time_zone;
     uint32_t year;
     const char *regexp;
+    const lahar_format_settings *settings; /* copied; NULL: all at their defaults */
     bool skip_unmatched;  /* Regexp: lines that do not match are passed over in silence */
     int64_t reference_ns; /* now, to guess the year of times without one; 0: they are no times */
     bool keep_raw;
-    bool errors_as_events;  /* a record that cannot be parsed becomes an event with _raw_record
-                               and _error */
-    bool allow_ragged;      /* CSV and TSV: rows may have fewer or more fields than the header */
-    size_t record_size_max; /* bytes; not 0, below 1 GiB */
+    bool errors_as_events;    /* a record that cannot be parsed becomes an event with _raw_record
+                                 and _error */
+    bool allow_ragged;        /* CSV and TSV: rows may have fewer or more fields than the header */
+    bool ignores_error_limit; /* input_format_allow_errors_num is the caller's to apply */
+    size_t record_size_max;   /* bytes; not 0, below 1 GiB */
     lahar_text_emit emit;
     void *emit_context;
     /* May be NULL. line counts from 1, offset is the record's first byte. */
@@ -76,6 +78,8 @@ void lahar_text_reader_seek(struct lahar_text_reader *reader,
                             const struct lahar_text_position *position);
 /* Whether the header record of a table has been read. */
 bool lahar_text_reader_has_header(const struct lahar_text_reader *reader);
+/* What time it is, of which times without a year are the past. */
+void lahar_text_reader_set_now(struct lahar_text_reader *reader, int64_t now_ns);
 /* Another file's name for _filename; it must outlive its use. */
 void lahar_text_reader_rename(struct lahar_text_reader *reader, const char *filename);
 

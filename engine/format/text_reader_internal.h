@@ -3,8 +3,11 @@
 #ifndef LAHAR_FORMAT_TEXT_READER_INTERNAL_H
 #define LAHAR_FORMAT_TEXT_READER_INTERNAL_H
 
+#include "engine/format/cells.h"
 #include "engine/format/document.h"
 #include "engine/format/field_map.h"
+#include "engine/format/format_kind.h"
+#include "engine/format/format_settings.h"
 #include "engine/format/framing.h"
 #include "engine/format/json.h"
 #include "engine/format/lines.h"
@@ -36,7 +39,6 @@ struct lahar_rows {
 };
 
 struct lahar_json_rows {
-    struct lahar_rows rows;
     struct lahar_json_parser parser;
     bool is_in_array;  /* inside an enclosing array */
     bool allows_comma; /* a record has ended and no comma has come */
@@ -44,23 +46,47 @@ struct lahar_json_rows {
 };
 
 struct lahar_table_rows {
-    struct lahar_rows rows;
     struct lahar_table_parser parser;
     struct lahar_table_parser header_parser; /* holds the fields of the header */
-    struct lahar_buffer header;              /* the header record as it stands in the file */
-    size_t header_start;                     /* of the parsed text in header */
+    struct lahar_buffer header;              /* the header record as it stands in the file, or as
+                                                it would for a format without one */
+    lahar_bytes null_text;
+    size_t header_start; /* of the parsed text in header */
     bool has_header;
+    bool is_plain;      /* the shape has no more to say than the header */
+    bool trims;         /* white space around cells is not theirs */
+    bool empty_is_null; /* an empty cell is null for a type that has no empty value */
 };
 
-struct lahar_regexp_rows {
-    struct lahar_line_splitter lines;
-    struct lahar_regex *regex; /* owned */
+/* Values, JSONCompactEachRow, CustomSeparated and Template. */
+struct lahar_cell_rows {
+    struct lahar_cell_grammar grammar;
+    struct lahar_cell_list cells;  /* of the record that is whole */
+    struct lahar_json_parser json; /* scratch */
+    struct lahar_buffer names;     /* of the columns, one behind the other */
+    lahar_bytes *columns;          /* owned; in names */
+    size_t column_count;
+    size_t retry_at; /* an unfinished record is not looked at again below this size */
+    bool has_begun;  /* a record, or what stands before the first, has been seen */
+};
+
+/* Lines, and formats of which each record is a line or begins with one. */
+struct lahar_line_rows {
+    struct lahar_line_splitter splitter;
+    struct lahar_regex *regex; /* Regexp: owned */
+    struct lahar_regex *start; /* a record begins with a line that matches; owned, or NULL */
     struct lahar_regex_scratch scratch;
-    bool keeps_line; /* the message is a group's, so the line goes to _raw_record */
+    struct lahar_regex_scratch start_scratch;
+    size_t joined;       /* bytes of whole lines that belong to the record */
+    uint64_t line_count; /* lines of them */
+    bool joins;
 };
 
 struct lahar_text_reader {
     struct lahar_text_reader_options options;
+    lahar_format_settings settings;
+    struct lahar_format_options format; /* texts are those of settings */
+    enum lahar_format_kind kind;
     struct lahar_field_map fields;
     struct lahar_prov_fields provenance; /* of NIFI_JSON */
     struct lahar_record record;
@@ -70,14 +96,17 @@ struct lahar_text_reader {
     uint64_t offset;             /* in the file, of the first byte not consumed */
     uint64_t line;               /* number of the line it lies in, from 1 */
     uint64_t error_count;
-    bool is_started; /* the byte order mark has been looked for */
-    bool has_bom;    /* a UTF-8 mark that no record has taken yet */
-    bool is_refused; /* not UTF-8: the rest is passed over */
+    uint64_t record_count;  /* delivered, without those of errors */
+    uint64_t skip_lines;    /* the first lines of a file are passed over */
+    struct lahar_rows rows; /* of JSON, TABLE and CELLS */
+    bool is_started;        /* the byte order mark has been looked for */
+    bool has_bom;           /* a UTF-8 mark that no record has taken yet */
+    bool is_refused;        /* not UTF-8: the rest is passed over */
     union {
-        struct lahar_line_splitter lines;
+        struct lahar_line_rows lines;
         struct lahar_json_rows json;
         struct lahar_table_rows table;
-        struct lahar_regexp_rows regexp;
+        struct lahar_cell_rows cells;
     } of;
     struct lahar_document *document; /* JSON; owned */
 };
@@ -86,32 +115,50 @@ struct lahar_text_reader {
  * more behind them. With is_last everything is consumed. */
 lahar_status lahar_lines_consume(struct lahar_text_reader *reader, const uint8_t *data, size_t size,
                                  bool is_last, size_t *consumed_out, lahar_error *error);
-lahar_status lahar_regexp_rows_consume(struct lahar_text_reader *reader, const uint8_t *data,
-                                       size_t size, bool is_last, size_t *consumed_out,
-                                       lahar_error *error);
-lahar_status lahar_json_rows_consume(struct lahar_text_reader *reader, const uint8_t *data,
-                                     size_t size, bool is_last, size_t *consumed_out,
-                                     lahar_error *error);
-lahar_status lahar_table_rows_consume(struct lahar_text_reader *reader, const uint8_t *data,
-                                      size_t size, bool is_last, size_t *consumed_out,
-                                      lahar_error *error);
+lahar_status lahar_blob_consume(struct lahar_text_reader *reader, const uint8_t *data, size_t size,
+                                bool is_last, size_t *consumed_out, lahar_error *error);
+lahar_status lahar_rows_consume(struct lahar_text_reader *reader, const uint8_t *data, size_t size,
+                                bool is_last, size_t *consumed_out, lahar_error *error);
 
-/* What the formats of lines do alike. */
+/* Set up and take down what their kinds need; destroying is right after any failure. */
+lahar_status lahar_line_rows_init(struct lahar_text_reader *reader, lahar_error *error);
+void lahar_line_rows_deinit(struct lahar_text_reader *reader);
+lahar_status lahar_table_rows_init(struct lahar_text_reader *reader, lahar_error *error);
+void lahar_table_rows_deinit(struct lahar_text_reader *reader);
+lahar_status lahar_cell_rows_init(struct lahar_text_reader *reader, lahar_error *error);
+void lahar_cell_rows_deinit(struct lahar_text_reader *reader);
 
-/* Framing of a line that begins where the reader stands. */
-struct lahar_framing lahar_line_framing(const struct lahar_text_reader *reader,
-                                        const struct lahar_line *line);
-/* Hands each line to deliver. */
-typedef lahar_status (*lahar_line_deliver)(struct lahar_text_reader *reader,
-                                           const struct lahar_line *line, lahar_error *error);
-lahar_status lahar_lines_each(struct lahar_text_reader *reader,
-                              struct lahar_line_splitter *splitter, lahar_line_deliver deliver,
-                              const uint8_t *data, size_t size, bool is_last, size_t *consumed_out,
-                              lahar_error *error);
+/* Names of the columns of a format without a header, in order, into names; *columns_out, to be
+ * released, points there. What the setting columns says, else the fields that the stream declares
+ * beside those of its schema. */
+lahar_status lahar_column_list(const struct lahar_text_reader *reader, struct lahar_buffer *names,
+                               lahar_bytes **columns_out, size_t *count_out, lahar_error *error);
 
 /* Compiles the expression of a reader of Regexp. LAHAR_INVALID: it is none, or has no group with
  * a name. */
-lahar_status lahar_regexp_rows_init(struct lahar_text_reader *reader, lahar_error *error);
+lahar_status lahar_regexp_init(struct lahar_text_reader *reader, lahar_error *error);
+
+/* What a line holds beside its text. Each puts fields into the record, which is empty.
+ * LAHAR_INVALID: the line is none of the format, message says why; LAHAR_EXISTS: it is passed over
+ * in silence. */
+enum {
+    LAHAR_LINE_MESSAGE_SIZE = 160
+};
+lahar_status lahar_regexp_map(struct lahar_text_reader *reader, lahar_bytes line, char *message);
+lahar_status lahar_tskv_map(struct lahar_text_reader *reader, lahar_bytes line, char *message);
+lahar_status lahar_logfmt_map(struct lahar_text_reader *reader, lahar_bytes line, char *message);
+lahar_status lahar_access_map(struct lahar_text_reader *reader, lahar_bytes line, char *message);
+lahar_status lahar_syslog_map(struct lahar_text_reader *reader, lahar_bytes line, char *message);
+lahar_status lahar_nifi_log_map(struct lahar_text_reader *reader, lahar_bytes line, char *message);
+/* Whether a line begins a record of NiFi's log. */
+bool lahar_nifi_log_is_start(const uint8_t *text, size_t size);
+
+/* A value under a name: into the declared field, or as an attribute. PAIR: the latter. */
+enum lahar_record_put lahar_text_reader_put(struct lahar_text_reader *reader, lahar_bytes name,
+                                            lahar_bytes value, bool is_null);
+/* The same as a status, for the functions above: LAHAR_INVALID with message, LAHAR_NO_MEMORY. */
+lahar_status lahar_text_reader_put_or_say(struct lahar_text_reader *reader, lahar_bytes name,
+                                          lahar_bytes value, bool is_null, char *message);
 
 /* Moves offset and line over bytes that are done with. */
 void lahar_text_reader_advance(struct lahar_text_reader *reader, const uint8_t *data, size_t size);
@@ -130,28 +177,62 @@ lahar_status lahar_text_reader_no_memory(lahar_error *error);
 
 /* Common steps of the readers of records. Each takes the unconsumed bytes. */
 
-/* Under keep_raw what separates records is kept up to record_size_max bytes at a time, wherever
- * the input ends: how far a gap that begins at start may be looked at. */
-size_t lahar_rows_gap_limit(const struct lahar_text_reader *reader, size_t start, size_t size);
+enum lahar_gap {
+    LAHAR_GAP_OPEN,   /* the input ends in it */
+    LAHAR_GAP_RECORD, /* a record begins at *at */
+    LAHAR_GAP_LINE    /* something else does, of which the line is the record */
+};
+
+enum lahar_parsed {
+    LAHAR_PARSED_WHOLE, /* rows->end and rows->gap are set, from the start of the data */
+    LAHAR_PARSED_MORE,
+    LAHAR_PARSED_BAD, /* lahar_rows_fail was called */
+    LAHAR_PARSED_NO_MEMORY
+};
+
+/* What each kind of record has of its own. gap: passes over what may stand between records, from
+ * *at to limit. begin: a record begins at start. parse: goes on with it. take: maps and delivers
+ * it, start .. end. */
+enum lahar_gap lahar_json_gap(struct lahar_text_reader *reader, const uint8_t *data, size_t size,
+                              size_t limit, bool is_last, size_t *at);
+void lahar_json_begin(struct lahar_text_reader *reader, enum lahar_gap found);
+enum lahar_parsed lahar_json_inside(struct lahar_text_reader *reader, const uint8_t *data,
+                                    size_t size, bool is_last);
+/* A line that does not begin with an object: one JSON value, or a failure. */
+enum lahar_parsed lahar_json_line(struct lahar_text_reader *reader, const uint8_t *data,
+                                  size_t size, bool is_last);
+lahar_status lahar_json_take(struct lahar_text_reader *reader, const uint8_t *data,
+                             lahar_error *error);
+
+enum lahar_gap lahar_table_gap(struct lahar_text_reader *reader, const uint8_t *data, size_t size,
+                               size_t limit, bool is_last, size_t *at);
+enum lahar_parsed lahar_table_inside(struct lahar_text_reader *reader, const uint8_t *data,
+                                     size_t size, bool is_last);
+lahar_status lahar_table_take(struct lahar_text_reader *reader, const uint8_t *data,
+                              lahar_error *error);
+/* The record that is whole is the header. */
+lahar_status lahar_table_take_header(struct lahar_text_reader *reader, const uint8_t *data,
+                                     size_t size, lahar_error *error);
+
+enum lahar_gap lahar_cells_gap(struct lahar_text_reader *reader, const uint8_t *data, size_t size,
+                               size_t limit, bool is_last, size_t *at);
+enum lahar_parsed lahar_cells_inside(struct lahar_text_reader *reader, const uint8_t *data,
+                                     size_t size, bool is_last);
+lahar_status lahar_cells_take(struct lahar_text_reader *reader, const uint8_t *data,
+                              lahar_error *error);
+
 /* The record at start has failed at its byte failure_at: waits for the end of its line. */
 void lahar_rows_fail(struct lahar_rows *rows, const char *failure, size_t failure_at);
-/* The state LINE, for a record that has failed: reports it once its line is there, and
- * consumes the line. Stores the bytes consumed, 0 when more are needed. */
-lahar_status lahar_rows_fail_line(struct lahar_text_reader *reader, struct lahar_rows *rows,
-                                  const uint8_t *data, size_t size, bool is_last,
-                                  size_t *consumed_out, lahar_error *error);
 /* Bytes of the line at start without its LF; SIZE_MAX when its end is not there yet and
  * the line is not too long. */
 size_t lahar_rows_line_size(struct lahar_rows *rows, const uint8_t *data, size_t size, bool is_last,
                             size_t size_max);
-/* The state SKIP: bytes up to the next line. */
-size_t lahar_rows_skip(struct lahar_rows *rows, const uint8_t *data, size_t size);
 /* Delivers the record start .. end with, under keep_raw, its bytes and what stands before and
  * behind it up to gap. */
-lahar_status lahar_rows_deliver(struct lahar_text_reader *reader, const struct lahar_rows *rows,
-                                const uint8_t *data, lahar_error *error);
+lahar_status lahar_rows_deliver(struct lahar_text_reader *reader, const uint8_t *data,
+                                lahar_error *error);
 /* Reports the whole record start .. end. */
-lahar_status lahar_rows_report(struct lahar_text_reader *reader, const struct lahar_rows *rows,
-                               const uint8_t *data, const char *message, lahar_error *error);
+lahar_status lahar_rows_report(struct lahar_text_reader *reader, const uint8_t *data,
+                               const char *message, lahar_error *error);
 
 #endif

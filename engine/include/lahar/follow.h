@@ -74,6 +74,7 @@ typedef struct lahar_source_spec {
                                     30 days */
     uint64_t held_size_max;      /* bytes of removed files kept open to be read; default 16 GiB */
     uint64_t open_files_max;     /* default 256 */
+    lahar_format_settings format_settings; /* by name, also with lahar_source_spec_set */
 } lahar_source_spec;
 
 LAHAR_API void lahar_source_spec_init(lahar_source_spec *spec);

@@ -11,13 +11,31 @@
 extern "C" {
 #endif
 
+/* Values are pinned: definitions of sources hold them. docs/formats.md says what each makes of its
+ * input. */
 typedef enum lahar_format {
-    LAHAR_FORMAT_LINE = 1,     /* LineAsString: the line into message */
-    LAHAR_FORMAT_JSON = 2,     /* JSONEachRow */
-    LAHAR_FORMAT_CSV = 3,      /* CSVWithNames */
-    LAHAR_FORMAT_TSV = 4,      /* TSVWithNames */
-    LAHAR_FORMAT_REGEXP = 5,   /* named groups of an expression fill fields */
-    LAHAR_FORMAT_NIFI_JSON = 6 /* NiFi's site-to-site reporting task, into a provenance stream */
+    LAHAR_FORMAT_LINE = 1,            /* LineAsString: the line into message */
+    LAHAR_FORMAT_JSON = 2,            /* JSONEachRow */
+    LAHAR_FORMAT_CSV = 3,             /* CSVWithNames */
+    LAHAR_FORMAT_TSV = 4,             /* TSVWithNames */
+    LAHAR_FORMAT_REGEXP = 5,          /* named groups of an expression fill fields */
+    LAHAR_FORMAT_NIFI_JSON = 6,       /* NiFi's reporting task, into a provenance stream */
+    LAHAR_FORMAT_JSON_COMPACT = 7,    /* JSONCompactEachRow: arrays, by the order of columns */
+    LAHAR_FORMAT_JSON_STRINGS = 8,    /* JSONStringsEachRow */
+    LAHAR_FORMAT_JSON_AS_STRING = 9,  /* the text of a value into message */
+    LAHAR_FORMAT_JSON_AS_OBJECT = 10, /* all members into attributes */
+    LAHAR_FORMAT_CSV_BARE = 11,       /* CSV: without a header */
+    LAHAR_FORMAT_TSV_BARE = 12,       /* TSV: the same */
+    LAHAR_FORMAT_TSKV = 13,
+    LAHAR_FORMAT_VALUES = 14,
+    LAHAR_FORMAT_CUSTOM = 15, /* CustomSeparated */
+    LAHAR_FORMAT_TEMPLATE = 16,
+    LAHAR_FORMAT_RAW_BLOB = 17, /* the whole file is one record */
+    LAHAR_FORMAT_LOGFMT = 18,
+    LAHAR_FORMAT_ACCESS_LOG = 19,  /* common and combined log format of web servers */
+    LAHAR_FORMAT_SYSLOG_3164 = 20, /* RFC 3164 */
+    LAHAR_FORMAT_SYSLOG_5424 = 21, /* RFC 5424 */
+    LAHAR_FORMAT_NIFI_LOG = 22     /* NiFi's logback pattern, stack traces included */
 } lahar_format;
 
 /* By the format's name as ClickHouse spells it ("JSONEachRow"), case
@@ -25,6 +43,23 @@ typedef enum lahar_format {
 LAHAR_API LAHAR_NODISCARD lahar_status lahar_format_find(const char *name, lahar_format *format_out,
                                                          lahar_error *error);
 LAHAR_API const char *lahar_format_name(lahar_format format);
+
+enum {
+    LAHAR_FORMAT_SETTINGS_SIZE = 4096
+};
+
+/* Settings of a format, as they are given by name. All zero: every one at its default. */
+typedef struct lahar_format_settings {
+    uint32_t size;                         /* bytes of text that are used */
+    char text[LAHAR_FORMAT_SETTINGS_SIZE]; /* names and values in turn, each with its NUL */
+} lahar_format_settings;
+
+/* Sets one by its name, as "format_csv_delimiter", ";". In delimiters \n, \t, \r and \\ are
+ * escapes. LAHAR_NOT_FOUND: no such setting; LAHAR_INVALID: not a value for it; LAHAR_TOO_BIG:
+ * together they take more than LAHAR_FORMAT_SETTINGS_SIZE bytes. */
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_format_set(lahar_format_settings *settings,
+                                                        const char *name, const char *value,
+                                                        lahar_error *error);
 
 typedef struct lahar_ingest_options {
     size_t struct_size;
@@ -36,7 +71,7 @@ typedef struct lahar_ingest_options {
     lahar_durability durability;
     size_t batch_event_count; /* default 1,000 */
     size_t batch_size_bytes;  /* default 1 MiB */
-    size_t record_size_max;   /* a longer record is an error; default 16 MiB */
+    size_t record_size_max;   /* a longer record is an error; default 64 MiB */
     /* Called for each record that cannot be parsed; message is one line. */
     void (*on_error)(void *context, uint64_t line, uint64_t offset, const char *message);
     void *on_error_context;
@@ -49,6 +84,8 @@ typedef struct lahar_ingest_options {
     uint32_t year;         /* of times that name none; 0: the last that is not in the future */
     const char *regexp;    /* Regexp: the expression, of PCRE2 */
     bool skip_unmatched;   /* Regexp: a line that does not match is no error */
+    /* By name, lahar_format_set; each counts before the member above that says the same. */
+    lahar_format_settings format_settings;
 } lahar_ingest_options;
 
 LAHAR_API void lahar_ingest_options_init(lahar_ingest_options *options);

@@ -88,7 +88,7 @@ Test(regexp_rows, refuse_a_group_that_is_not_of_its_field_s_type)
     f.options.regexp = "^(?<code>\\S+)";
     fixture_read(&f, "12\ntwelve\n");
     cr_expect_eq(f.event_count, 1);
-    cr_expect_str_eq(f.error_text, "group \"code\" is not of the type of its field");
+    cr_expect_str_eq(f.error_text, "\"code\" does not fit its field: twelve");
     fixture_deinit(&f);
 }
 

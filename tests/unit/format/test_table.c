@@ -224,7 +224,8 @@ Test(table_shape, with_any_bytes_is_refused_or_written)
     struct lahar_table_parser parser;
     struct lahar_arena arena;
     struct lahar_buffer out;
-    lahar_table_parser_init(&parser, &lahar_allocator_libc, false);
+    const struct lahar_table_style style = lahar_table_style_of(false);
+    lahar_table_parser_init(&parser, &lahar_allocator_libc, &style);
     lahar_arena_init(&arena, &lahar_allocator_libc, 0);
     lahar_buffer_init(&out, &lahar_allocator_libc);
     cr_assert_eq(lahar_table_shape_write(&event, (lahar_bytes){shape, sizeof shape - 1}, &parser,
