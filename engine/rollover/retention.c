@@ -241,13 +241,14 @@ static lahar_status commit(lahar_store *store, struct plan *plan,
         .removed = numbers, .removed_count = plan->count, .rolled_id = base->rolled_id};
     lahar_status status =
         lahar_segment_set_create(base, &change, &store->allocator, set_out, error);
-    lahar_segment_set_release(base);
     if (status != LAHAR_OK) {
+        lahar_segment_set_release(base);
         return status;
     }
 #ifdef LAHAR_PLANTED_BUGS
     if ((store->config.planted_bugs & LAHAR_PLANTED_RETENTION_FORGETS) != 0) {
         plan->count = 0;
+        lahar_segment_set_release(base);
         return LAHAR_OK;
     }
     if ((store->config.planted_bugs & LAHAR_PLANTED_RETENTION_REMOVES_FIRST) != 0) {
@@ -261,10 +262,13 @@ static lahar_status commit(lahar_store *store, struct plan *plan,
     put_change(store, plan, &records);
     status = lahar_store_commit_locked(store, &records, error);
     lahar_buffer_deinit(&records);
-    if (status != LAHAR_OK) {
+    if (status == LAHAR_OK) {
+        lahar_segment_set_discard(base, numbers, plan->count);
+    } else {
         lahar_segment_set_release(*set_out);
         *set_out = NULL;
     }
+    lahar_segment_set_release(base);
     return status;
 }
 
@@ -322,7 +326,6 @@ static lahar_status drop_files(lahar_store *store, struct plan *plan, lahar_erro
         return status;
     }
     for (size_t i = 0; i < plan->count; i++) {
-        lahar_rollover_remove_part(store, &plan->drops[i].file);
         report(store, &plan->drops[i]);
     }
     return LAHAR_OK;

@@ -88,8 +88,8 @@ static lahar_status file_path(const lahar_store *store, const struct lahar_segme
     return LAHAR_OK;
 }
 
-static lahar_status write_shard(lahar_store *store, const struct lahar_buffer *bytes,
-                                struct lahar_manifest_file *file, lahar_error *error)
+lahar_status lahar_rollover_write_shard(lahar_store *store, const struct lahar_buffer *bytes,
+                                        struct lahar_manifest_file *file, lahar_error *error)
 {
     struct lahar_io *io = store->io;
     char path[LAHAR_MANIFEST_PATH_SIZE];
@@ -152,9 +152,8 @@ static lahar_status write_events(lahar_store *store, const struct lahar_rollover
     return status;
 }
 
-/* The checksum of the table of contents, for the manifest. */
-static lahar_status sum_toc(lahar_store *store, struct lahar_manifest_file *file,
-                            lahar_error *error)
+lahar_status lahar_rollover_sum_toc(lahar_store *store, struct lahar_manifest_file *file,
+                                    lahar_error *error)
 {
     struct lahar_io *io = store->io;
     char path[LAHAR_MANIFEST_PATH_SIZE];
@@ -200,10 +199,10 @@ lahar_status lahar_rollover_write_part(lahar_store *store,
         status = lahar_index_feed_finish(feed, &shard, error);
     }
     if (status == LAHAR_OK) {
-        status = sum_toc(store, file_out, error);
+        status = lahar_rollover_sum_toc(store, file_out, error);
     }
     if (status == LAHAR_OK) {
-        status = write_shard(store, &shard, file_out, error);
+        status = lahar_rollover_write_shard(store, &shard, file_out, error);
     }
     if (status != LAHAR_OK && has_events) {
         lahar_rollover_remove_part(store, file_out);
@@ -215,12 +214,5 @@ lahar_status lahar_rollover_write_part(lahar_store *store,
 
 void lahar_rollover_remove_part(lahar_store *store, const struct lahar_manifest_file *file)
 {
-    static const char *const suffixes[] = {".shard", ".toc", ".events"};
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        char path[LAHAR_MANIFEST_PATH_SIZE];
-        /* What cannot be removed now is removed by the next opening. */
-        if (file_path(store, &file->info, suffixes[i], path, NULL) == LAHAR_OK) {
-            (void)store->io->ops->unlink(store->io, path, NULL);
-        }
-    }
+    lahar_stored_file_unlink(store->io, store->events_directory, &file->info);
 }

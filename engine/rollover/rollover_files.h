@@ -30,6 +30,12 @@ lahar_status lahar_rollover_write_part(lahar_store *store,
                                        const struct lahar_rollover_group_range *range,
                                        const struct lahar_rollover_part *part,
                                        struct lahar_manifest_file *file_out, lahar_error *error);
+/* Writes, syncs and names the shard of a file and notes it in its entry. */
+lahar_status lahar_rollover_write_shard(lahar_store *store, const struct lahar_buffer *bytes,
+                                        struct lahar_manifest_file *file, lahar_error *error);
+/* Notes the checksum of a file's table of contents in its entry. */
+lahar_status lahar_rollover_sum_toc(lahar_store *store, struct lahar_manifest_file *file,
+                                    lahar_error *error);
 /* Removes the files that write_part has made. */
 void lahar_rollover_remove_part(lahar_store *store, const struct lahar_manifest_file *file);
 

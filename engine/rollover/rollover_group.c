@@ -134,9 +134,8 @@ static lahar_status write_files(struct attempt *attempt, lahar_error *error)
         LAHAR_TRY(
             lahar_rollover_write_part(store, &attempt->range, &attempt->parts[i], entry, error));
         attempt->file_count++;
-        LAHAR_TRY(lahar_stored_file_open(store->io, store->events_directory, entry, store->catalog,
-                                         store->cache, &store->allocator, &attempt->files[i],
-                                         error));
+        const struct lahar_stored_place place = lahar_store_place(store);
+        LAHAR_TRY(lahar_stored_file_open(&place, entry, &attempt->files[i], error));
         const struct lahar_stored_file *file = attempt->files[i];
         if (file->segment == NULL || file->shard == NULL) {
             return lahar_fail(

@@ -12,6 +12,7 @@
 #include "engine/event/schema.h"
 #include "io/base/arena.h"
 #include "io/base/buffer.h"
+#include "io/file_pool.h"
 #include "io/io.h"
 #include "lahar/event.h"
 
@@ -49,6 +50,7 @@ void lahar_segment_file_name(const struct lahar_segment_info *info, const char *
 /* --- writing --------------------------------------------------------------- */
 
 struct lahar_segment_writer;
+struct lahar_segment;       /* an open event file; reference-counted; thread-safe */
 struct lahar_block_columns; /* engine/segment/block_writer.h */
 
 struct lahar_segment_writer_options {
@@ -80,6 +82,11 @@ lahar_status lahar_segment_writer_create(struct lahar_io *io, const char *direct
 lahar_status lahar_segment_writer_add(struct lahar_segment_writer *writer, const lahar_event *event,
                                       uint32_t row_size, lahar_error *error);
 
+/* Takes all blocks of another file of the stream as they are; its ids lie above those taken before.
+ * Events may no longer be added. LAHAR_CORRUPT when a block fails its checksum. */
+lahar_status lahar_segment_writer_copy(struct lahar_segment_writer *writer,
+                                       struct lahar_segment *from, lahar_error *error);
+
 /* Ends both files, syncs them and gives them their names (the directory is
  * synced by the caller, once for all files of a rollover). */
 lahar_status lahar_segment_writer_finish(struct lahar_segment_writer *writer,
@@ -97,8 +104,7 @@ void lahar_block_cache_destroy(struct lahar_block_cache *cache);
 void lahar_block_cache_stat(struct lahar_block_cache *cache, uint64_t *hits_out,
                             uint64_t *misses_out, uint64_t *bytes_out);
 
-struct lahar_segment; /* an open event file; reference-counted; thread-safe */
-struct lahar_block;   /* one inflated block; reference-counted; immutable */
+struct lahar_block; /* one inflated block; reference-counted; immutable */
 
 struct lahar_block_info {
     uint64_t first_id;
@@ -116,7 +122,7 @@ struct lahar_block_info {
 
 /* Opens and checks the toc; a damaged or missing toc is rebuilt in memory from the
  * event file. LAHAR_CORRUPT when neither can be read. */
-lahar_status lahar_segment_open(struct lahar_io *io, const char *directory,
+lahar_status lahar_segment_open(struct lahar_file_pool *pool, const char *directory,
                                 const struct lahar_segment_info *info,
                                 const struct lahar_schema_catalog *catalog,
                                 struct lahar_block_cache *cache, const lahar_allocator *allocator,
@@ -139,6 +145,9 @@ lahar_status lahar_segment_probe(struct lahar_io *io, const char *directory,
 /* From the cache, or read, checked and inflated. LAHAR_CORRUPT names the ids. */
 lahar_status lahar_segment_load(struct lahar_segment *segment, uint32_t block,
                                 struct lahar_block **block_out, lahar_error *error);
+/* Appends the stored bytes of a block, checked against the table of contents, to out. */
+lahar_status lahar_segment_read_stored(struct lahar_segment *segment, uint32_t block,
+                                       struct lahar_buffer *out, lahar_error *error);
 /* As load, past the cache and checking every byte: for verify. */
 lahar_status lahar_segment_check(struct lahar_segment *segment, uint32_t block,
                                  struct lahar_block **block_out, lahar_error *error);

@@ -18,7 +18,7 @@ enum {
 struct lahar_segment {
     _Atomic uint32_t reference_count;
     struct lahar_io *io;
-    struct lahar_io_file *file;
+    struct lahar_pooled_file *file;
     const lahar_allocator *allocator;
     const struct lahar_stream *stream; /* NULL when the catalog does not know it */
     struct lahar_block_cache *cache;   /* NULL: every load reads */
@@ -52,6 +52,17 @@ static lahar_status read_exactly(struct lahar_io *io, struct lahar_io_file *file
                           (unsigned long long)(offset + size));
     }
     return LAHAR_OK;
+}
+
+/* The same of a segment's file. */
+static lahar_status read_segment(const struct lahar_segment *segment, uint64_t offset, void *data,
+                                 size_t size, lahar_error *error)
+{
+    struct lahar_io_file *file = NULL;
+    LAHAR_TRY(lahar_pooled_file_use(segment->file, &file, error));
+    const lahar_status status = read_exactly(segment->io, file, offset, data, size, error);
+    lahar_pooled_file_leave(segment->file);
+    return status;
 }
 
 /* The whole of a toc; *data_out is released by the caller. */
@@ -112,7 +123,7 @@ static lahar_status scan_block(const struct lahar_segment *segment, uint64_t off
 {
     uint8_t start[LAHAR_BLOCK_HEADER_SIZE];
     struct lahar_block_header header;
-    LAHAR_TRY(read_exactly(segment->io, segment->file, offset, start, sizeof start, error));
+    LAHAR_TRY(read_segment(segment, offset, start, sizeof start, error));
     LAHAR_TRY(lahar_block_header_read(start, sizeof start, &header, error));
     if (header.size > segment->info.file_bytes) {
         return lahar_fail(error, LAHAR_CORRUPT, "a block is larger than its file");
@@ -121,8 +132,7 @@ static lahar_status scan_block(const struct lahar_segment *segment, uint64_t off
     if (data == NULL) {
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a block");
     }
-    lahar_status status =
-        read_exactly(segment->io, segment->file, offset, data, header.size, error);
+    lahar_status status = read_segment(segment, offset, data, header.size, error);
     if (status == LAHAR_OK) {
         status = lahar_block_header_check(data, &header, error);
     }
@@ -172,7 +182,7 @@ static void destroy(struct lahar_segment *segment)
     if (segment->cache != NULL) {
         lahar_block_cache_drop(segment->cache, segment->info.number, segment->info.block_count);
     }
-    segment->io->ops->close(segment->io, segment->file);
+    lahar_pooled_file_close(segment->file);
     lahar_release(segment->allocator, segment->blocks);
     lahar_release(segment->allocator, segment);
 }
@@ -193,7 +203,7 @@ static lahar_status load_toc(struct lahar_segment *segment, const char *director
     return rebuild_toc(segment, error);
 }
 
-lahar_status lahar_segment_open(struct lahar_io *io, const char *directory,
+lahar_status lahar_segment_open(struct lahar_file_pool *pool, const char *directory,
                                 const struct lahar_segment_info *info,
                                 const struct lahar_schema_catalog *catalog,
                                 struct lahar_block_cache *cache, const lahar_allocator *allocator,
@@ -211,13 +221,14 @@ lahar_status lahar_segment_open(struct lahar_io *io, const char *directory,
                           "no memory for an event file of %u blocks", info->block_count);
     }
     atomic_init(&segment->reference_count, 1);
-    segment->io = io;
+    segment->io = lahar_file_pool_io(pool);
     segment->allocator = allocator;
     segment->blocks = blocks;
     segment->info = *info;
     segment->stream = catalog == NULL ? NULL : lahar_schema_stream(catalog, info->stream);
     lahar_segment_file_name(info, LAHAR_EVENTS_SUFFIX, segment->file_name);
-    lahar_status status = open_file(io, directory, segment->file_name, &segment->file, error);
+    lahar_status status =
+        lahar_pooled_file_open(pool, directory, segment->file_name, &segment->file, error);
     if (status == LAHAR_OK) {
         status = load_toc(segment, directory, error);
     }
@@ -315,7 +326,11 @@ lahar_status lahar_segment_check_ends(struct lahar_segment *segment, lahar_error
     struct lahar_segment_info found = {0};
     uint8_t footer[LAHAR_EVENTS_FOOTER_SIZE];
     uint8_t expected[LAHAR_EVENTS_FOOTER_SIZE];
-    LAHAR_TRY(probe_footer(segment->io, segment->file, &found, error));
+    struct lahar_io_file *file = NULL;
+    LAHAR_TRY(lahar_pooled_file_use(segment->file, &file, error));
+    const lahar_status status = probe_footer(segment->io, file, &found, error);
+    lahar_pooled_file_leave(segment->file);
+    LAHAR_TRY(status);
     lahar_events_footer_write(footer, &found);
     lahar_events_footer_write(expected, &segment->info);
     if (memcmp(footer, expected, sizeof footer) != 0) {
@@ -374,6 +389,18 @@ lahar_status lahar_segment_probe(struct lahar_io *io, const char *directory,
 
 /* --- blocks -------------------------------------------------------------------------- */
 
+/* Reads info->size bytes of a block and compares their checksum. */
+static lahar_status read_stored(const struct lahar_segment *segment,
+                                const struct lahar_block_info *info, uint8_t *stored,
+                                lahar_error *error)
+{
+    LAHAR_TRY(read_segment(segment, info->offset, stored, info->size, error));
+    return lahar_crc32c(0, stored, info->size) == info->checksum
+               ? LAHAR_OK
+               : lahar_fail(error, LAHAR_CORRUPT, "the block at byte %llu fails its checksum",
+                            (unsigned long long)info->offset);
+}
+
 static lahar_status read_block(const struct lahar_segment *segment,
                                const struct lahar_block_info *info, struct lahar_block **block_out,
                                lahar_error *error)
@@ -385,12 +412,7 @@ static lahar_status read_block(const struct lahar_segment *segment,
     if (stored == NULL) {
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a block");
     }
-    lahar_status status =
-        read_exactly(segment->io, segment->file, info->offset, stored, info->size, error);
-    if (status == LAHAR_OK && lahar_crc32c(0, stored, info->size) != info->checksum) {
-        status = lahar_fail(error, LAHAR_CORRUPT, "the block at byte %llu fails its checksum",
-                            (unsigned long long)info->offset);
-    }
+    const lahar_status status = read_stored(segment, info, stored, error);
     if (status != LAHAR_OK) {
         lahar_release(segment->allocator, stored);
         return status;
@@ -434,6 +456,21 @@ lahar_status lahar_segment_load(struct lahar_segment *segment, uint32_t block,
     if (status == LAHAR_OK && segment->cache != NULL) {
         lahar_block_cache_put(segment->cache, segment->info.number, block, *block_out);
     }
+    return name_events(segment, block, status, error);
+}
+
+lahar_status lahar_segment_read_stored(struct lahar_segment *segment, uint32_t block,
+                                       struct lahar_buffer *out, lahar_error *error)
+{
+    LAHAR_ASSERT(block < segment->info.block_count);
+    const struct lahar_block_info *info = &segment->blocks[block];
+    if (info->size < LAHAR_BLOCK_HEADER_SIZE || !lahar_buffer_reserve(out, info->size)) {
+        return lahar_fail(error,
+                          info->size < LAHAR_BLOCK_HEADER_SIZE ? LAHAR_CORRUPT : LAHAR_NO_MEMORY,
+                          "no memory for a block of %u bytes", info->size);
+    }
+    const lahar_status status = read_stored(segment, info, out->data + out->size, error);
+    out->size += status == LAHAR_OK ? info->size : 0;
     return name_events(segment, block, status, error);
 }
 

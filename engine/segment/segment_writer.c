@@ -234,6 +234,38 @@ lahar_status lahar_segment_writer_add(struct lahar_segment_writer *writer, const
     return status;
 }
 
+lahar_status lahar_segment_writer_copy(struct lahar_segment_writer *writer,
+                                       struct lahar_segment *from, lahar_error *error)
+{
+    const struct lahar_segment_info *info = lahar_segment_describe(from);
+    if (writer->has_failed || writer->added_count != 0 || info->stream != writer->info.stream ||
+        (writer->info.block_count != 0 && info->first_id <= writer->info.last_id) ||
+        info->block_count > UINT32_MAX - writer->info.block_count ||
+        info->event_count > UINT32_MAX - writer->info.event_count) {
+        return lahar_fail(error, LAHAR_INVALID, "event file %llu cannot be added to %llu",
+                          (unsigned long long)info->number,
+                          (unsigned long long)writer->info.number);
+    }
+    writer->has_failed = true;
+    for (uint32_t i = 0; i < info->block_count; i++) {
+        struct lahar_block_info block = *lahar_segment_block_info(from, i);
+        block.offset = writer->written_bytes + writer->pending.size;
+        block.first_ordinal = (uint32_t)writer->info.event_count;
+        LAHAR_TRY(lahar_segment_read_stored(from, i, &writer->pending, error));
+        lahar_buffer_put(&writer->blocks, &block, sizeof block);
+        if (writer->blocks.has_failed) {
+            return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to write an event file");
+        }
+        add_to_info(&writer->info, &block);
+        if (writer->pending.size >= WRITE_SIZE) {
+            LAHAR_TRY(write_pending(writer, error));
+        }
+    }
+    writer->info.raw_bytes += info->raw_bytes;
+    writer->has_failed = false;
+    return LAHAR_OK;
+}
+
 static lahar_status finish_events(struct lahar_segment_writer *writer, lahar_error *error)
 {
     if (lahar_block_writer_row_count(lahar_block_pipe_writer(writer->pipe)) != 0) {

@@ -4,8 +4,10 @@
  * is taken as committed. The last one, if some of its files are missing and the journals hold its
  * events, was being written: it is left out and rolled again. Any other one with missing
  * files has lost them, or retention dropped them, and what is left of it is taken.
- * Of rollovers whose ids overlap, attempts of which at most one was committed, a
- * complete one wins. The rolled id is where the files end; journals count from there on.
+ * Joined files stand for their parts, which may still be there, and show that the rollovers in
+ * their range were committed. Of rollovers whose ids overlap, attempts of which at most one was
+ * committed, a complete one wins. The rolled id is where the files end; journals count from there
+ * on.
  *
  * Nothing is removed here: what the new manifest does not name is left to the opening that
  * follows, and event files that cannot be read are renamed out of its way. */
@@ -32,8 +34,10 @@ struct rebuild {
     struct lahar_manifest_file *known; /* files that the salvaged manifest named */
     size_t known_count;
     struct lahar_manifest_file *files;
+    bool *is_part; /* by file: a joined one stands for it */
     size_t file_count;
     size_t file_capacity;
+    size_t joined_count; /* the last ones of files, once rollovers have been chosen */
     uint64_t number_max;
     lahar_error *error;
 };
@@ -221,12 +225,53 @@ static int compare(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-/* By rollover, in it by stream, of each stream the newest attempt first. */
+static bool is_joined(const struct lahar_segment_info *info)
+{
+    return info->group_file_count == 0;
+}
+
+/* Whether the joined file stands for the other one of its stream. Of joined files, which are made
+ * of each other, the widest and then the newest counts. */
+static bool replaces(const struct lahar_segment_info *joined,
+                     const struct lahar_segment_info *other)
+{
+    if (joined->stream != other->stream || joined->number == other->number ||
+        joined->group_first_id > other->group_first_id ||
+        joined->group_end_id < other->group_end_id) {
+        return false;
+    }
+    const bool is_as_wide = is_joined(other) && joined->group_first_id == other->group_first_id &&
+                            joined->group_end_id == other->group_end_id;
+    return !is_as_wide || joined->number > other->number;
+}
+
+/* Takes out what joined files stand for. */
+static void drop_parts(struct rebuild *rebuild)
+{
+    struct lahar_manifest_file *files = rebuild->files;
+    size_t kept = 0;
+    for (size_t i = 0; i < rebuild->file_count; i++) {
+        bool is_replaced = false;
+        for (size_t k = 0; k < rebuild->file_count && !is_replaced; k++) {
+            is_replaced = is_joined(&files[k].info) && replaces(&files[k].info, &files[i].info);
+        }
+        rebuild->is_part[i] = is_replaced;
+    }
+    for (size_t i = 0; i < rebuild->file_count; i++) {
+        if (!rebuild->is_part[i]) {
+            files[kept++] = files[i];
+        }
+    }
+    rebuild->file_count = kept;
+}
+
+/* Joined files last; by rollover, in it by stream, of each stream the newest attempt first. */
 static int compare_files(const void *a, const void *b)
 {
     const struct lahar_segment_info *left = &((const struct lahar_manifest_file *)a)->info;
     const struct lahar_segment_info *right = &((const struct lahar_manifest_file *)b)->info;
-    int order = compare(left->group_first_id, right->group_first_id);
+    int order = is_joined(left) - is_joined(right);
+    order = order != 0 ? order : compare(left->group_first_id, right->group_first_id);
     order = order != 0 ? order : compare(left->group_end_id, right->group_end_id);
     order = order != 0 ? order : compare(left->stream, right->stream);
     return order != 0 ? order : compare(right->number, left->number);
@@ -238,6 +283,7 @@ struct taken {
     size_t start;
     bool is_complete;
     uint64_t end_id;
+    uint64_t joined_end_id; /* rollovers below were committed: files of theirs have been joined */
 };
 
 /* Takes the files from begin to end, of one rollover, or not. */
@@ -249,7 +295,8 @@ static void take_group(struct rebuild *rebuild, struct taken *taken, size_t begi
     for (size_t i = begin; i < end; i++) {
         streams += i == begin || files[i].info.stream != files[i - 1].info.stream;
     }
-    const bool is_complete = streams == info.group_file_count;
+    const bool is_complete =
+        streams == info.group_file_count || info.group_end_id <= taken->joined_end_id;
     if (taken->kept != 0 && info.group_first_id < taken->end_id) {
         if (taken->is_complete || !is_complete) {
             return;
@@ -268,24 +315,39 @@ static void take_group(struct rebuild *rebuild, struct taken *taken, size_t begi
     }
 }
 
-static void choose_files(struct rebuild *rebuild, struct taken *taken)
+/* What of the files is taken stands at their beginning then, joined ones behind it. */
+static lahar_status choose_files(struct rebuild *rebuild, struct taken *taken)
 {
-    struct lahar_manifest_file *files = rebuild->files;
     *taken = (struct taken){0};
-    if (rebuild->file_count != 0) {
-        qsort(files, rebuild->file_count, sizeof *files, compare_files);
+    if (rebuild->file_count == 0) {
+        return LAHAR_OK;
     }
-    for (size_t begin = 0; begin < rebuild->file_count;) {
+    rebuild->is_part = lahar_allocate_zeroed(&rebuild->store->allocator, rebuild->file_count,
+                                             sizeof *rebuild->is_part);
+    if (rebuild->is_part == NULL) {
+        return lahar_fail(rebuild->error, LAHAR_NO_MEMORY, "no memory to sort event files");
+    }
+    drop_parts(rebuild);
+    struct lahar_manifest_file *files = rebuild->files;
+    qsort(files, rebuild->file_count, sizeof *files, compare_files);
+    size_t plain = rebuild->file_count;
+    for (; plain > 0 && is_joined(&files[plain - 1].info); plain--) {
+        const uint64_t end_id = files[plain - 1].info.group_end_id;
+        taken->joined_end_id = end_id > taken->joined_end_id ? end_id : taken->joined_end_id;
+    }
+    for (size_t begin = 0; begin < plain;) {
         size_t end = begin + 1;
-        while (end < rebuild->file_count &&
-               files[end].info.group_first_id == files[begin].info.group_first_id &&
+        while (end < plain && files[end].info.group_first_id == files[begin].info.group_first_id &&
                files[end].info.group_end_id == files[begin].info.group_end_id) {
             end++;
         }
         take_group(rebuild, taken, begin, end);
         begin = end;
     }
-    rebuild->file_count = taken->kept;
+    rebuild->joined_count = rebuild->file_count - plain;
+    memmove(&files[taken->kept], &files[plain], rebuild->joined_count * sizeof *files);
+    rebuild->file_count = taken->kept + rebuild->joined_count;
+    return LAHAR_OK;
 }
 
 /* Whether the last rollover's files from taken->start on are of one that was being written. */
@@ -314,7 +376,7 @@ static lahar_status choose_rolled(struct rebuild *rebuild, struct lahar_journal_
     lahar_store *store = rebuild->store;
     struct lahar_manifest_state *state = &rebuild->state;
     struct taken taken;
-    choose_files(rebuild, &taken);
+    LAHAR_TRY(choose_files(rebuild, &taken));
     if (taken.kept != 0 && !taken.is_complete &&
         rebuild->files[taken.start].info.group_first_id >= state->rolled_id) {
         const uint64_t first_id = rebuild->files[taken.start].info.group_first_id;
@@ -322,13 +384,16 @@ static lahar_status choose_rolled(struct rebuild *rebuild, struct lahar_journal_
                                        store->identity.store_id, first_id, &store->allocator,
                                        survey, rebuild->error));
         if (is_unfinished(rebuild, &taken, survey)) {
-            rebuild->file_count = taken.start;
+            memmove(&rebuild->files[taken.start], &rebuild->files[taken.kept],
+                    rebuild->joined_count * sizeof *rebuild->files);
+            rebuild->file_count = taken.start + rebuild->joined_count;
             state->rolled_id = first_id;
             return LAHAR_OK;
         }
         lahar_journal_survey_deinit(survey, &store->allocator);
     }
-    state->rolled_id = taken.end_id > state->rolled_id ? taken.end_id : state->rolled_id;
+    const uint64_t end_id = taken.end_id > taken.joined_end_id ? taken.end_id : taken.joined_end_id;
+    state->rolled_id = end_id > state->rolled_id ? end_id : state->rolled_id;
     return lahar_journal_survey(store->io, store->journal_directory, store->identity.store_id,
                                 state->rolled_id, &store->allocator, survey, rebuild->error);
 }
@@ -429,6 +494,7 @@ lahar_status lahar_manifest_rebuild(lahar_store *store, lahar_error *error)
     lahar_journal_survey_deinit(&survey, &store->allocator);
     lahar_release(&store->allocator, rebuild.known);
     lahar_release(&store->allocator, rebuild.files);
+    lahar_release(&store->allocator, rebuild.is_part);
     lahar_manifest_state_deinit(&rebuild.state);
     return status;
 }

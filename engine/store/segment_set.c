@@ -13,7 +13,7 @@ static lahar_status fetch_shard(void *context, uint64_t offset, void *data, size
 {
     const struct lahar_stored_file *file = context;
     size_t read = 0;
-    LAHAR_TRY(file->io->ops->read(file->io, file->shard_file, offset, data, size, &read, error));
+    LAHAR_TRY(lahar_pooled_file_read(file->shard_file, offset, data, size, &read, error));
     if (read != size) {
         return lahar_fail(error, LAHAR_CORRUPT,
                           "shard %llu ends at %llu, before the %zu bytes at %llu",
@@ -23,21 +23,20 @@ static lahar_status fetch_shard(void *context, uint64_t offset, void *data, size
     return LAHAR_OK;
 }
 
-static lahar_status open_shard(struct lahar_stored_file *file, const char *directory)
+static lahar_status open_shard(struct lahar_stored_file *file, struct lahar_file_pool *pool)
 {
     if (!file->entry.has_shard) {
         return LAHAR_NOT_FOUND;
     }
     char name[LAHAR_FILE_NAME_SIZE];
-    char path[LAHAR_MANIFEST_PATH_SIZE];
     lahar_segment_file_name(&file->entry.info, ".shard", name);
-    const int length = snprintf(path, sizeof path, "%s/%s", directory, name);
-    if (length < 0 || (size_t)length >= sizeof path) {
-        return LAHAR_INVALID;
-    }
+    LAHAR_TRY(lahar_pooled_file_open(pool, file->directory, name, &file->shard_file, NULL));
+    struct lahar_io_file *opened = NULL;
     uint64_t size = 0;
-    LAHAR_TRY(file->io->ops->open(file->io, path, LAHAR_IO_READ, &file->shard_file, NULL));
-    LAHAR_TRY(file->io->ops->size(file->io, file->shard_file, &size, NULL));
+    LAHAR_TRY(lahar_pooled_file_use(file->shard_file, &opened, NULL));
+    const lahar_status status = file->io->ops->size(file->io, opened, &size, NULL);
+    lahar_pooled_file_leave(file->shard_file);
+    LAHAR_TRY(status);
     if (size != file->entry.shard_bytes) {
         return LAHAR_CORRUPT;
     }
@@ -51,27 +50,28 @@ static lahar_status open_shard(struct lahar_stored_file *file, const char *direc
     return LAHAR_OK;
 }
 
-lahar_status lahar_stored_file_open(struct lahar_io *io, const char *directory,
+lahar_status lahar_stored_file_open(const struct lahar_stored_place *place,
                                     const struct lahar_manifest_file *entry,
-                                    const struct lahar_schema_catalog *catalog,
-                                    struct lahar_block_cache *cache,
-                                    const lahar_allocator *allocator,
                                     struct lahar_stored_file **file_out, lahar_error *error)
 {
     *file_out = NULL;
+    const lahar_allocator *allocator = place->allocator;
     struct lahar_stored_file *file = lahar_allocate_zeroed(allocator, 1, sizeof *file);
     if (file == NULL) {
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for an event file");
     }
     atomic_init(&file->references, 1);
+    atomic_init(&file->is_discarded, false);
     file->entry = *entry;
-    file->io = io;
+    file->directory = place->directory;
+    file->io = lahar_file_pool_io(place->pool);
     file->allocator = allocator;
-    file->segment_status = lahar_segment_open(io, directory, &entry->info, catalog, cache,
-                                              allocator, &file->segment, NULL);
-    file->shard_status = open_shard(file, directory);
+    file->segment_status =
+        lahar_segment_open(place->pool, place->directory, &entry->info, place->catalog,
+                           place->cache, allocator, &file->segment, NULL);
+    file->shard_status = open_shard(file, place->pool);
     if (file->shard == NULL) {
-        io->ops->close(io, file->shard_file);
+        lahar_pooled_file_close(file->shard_file);
         file->shard_file = NULL;
     }
     if (file->segment_status == LAHAR_NO_MEMORY || file->shard_status == LAHAR_NO_MEMORY) {
@@ -83,6 +83,22 @@ lahar_status lahar_stored_file_open(struct lahar_io *io, const char *directory,
     return LAHAR_OK;
 }
 
+void lahar_stored_file_unlink(struct lahar_io *io, const char *directory,
+                              const struct lahar_segment_info *info)
+{
+    static const char *const suffixes[] = {".shard", ".toc", ".events"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        char name[LAHAR_FILE_NAME_SIZE];
+        char path[LAHAR_MANIFEST_PATH_SIZE];
+        lahar_segment_file_name(info, suffixes[i], name);
+        const int length = snprintf(path, sizeof path, "%s/%s", directory, name);
+        /* What cannot be removed now is removed by the next opening. */
+        if (length > 0 && (size_t)length < sizeof path) {
+            (void)io->ops->unlink(io, path, NULL);
+        }
+    }
+}
+
 void lahar_stored_file_release(struct lahar_stored_file *file)
 {
     /* The last release must see everything that the other holders did. */
@@ -92,7 +108,10 @@ void lahar_stored_file_release(struct lahar_stored_file *file)
     }
     lahar_shard_close(file->shard);
     lahar_segment_release(file->segment);
-    file->io->ops->close(file->io, file->shard_file);
+    lahar_pooled_file_close(file->shard_file);
+    if (atomic_load_explicit(&file->is_discarded, memory_order_relaxed)) {
+        lahar_stored_file_unlink(file->io, file->directory, &file->entry.info);
+    }
     lahar_release(file->allocator, file);
 }
 
@@ -169,6 +188,26 @@ lahar_status lahar_segment_set_create(const struct lahar_segment_set *base,
     }
     *set_out = set;
     return LAHAR_OK;
+}
+
+static bool discard_from(struct lahar_stored_file *const *files, size_t count, uint64_t number)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (files[i]->entry.info.number == number) {
+            atomic_store_explicit(&files[i]->is_discarded, true, memory_order_relaxed);
+            return true;
+        }
+    }
+    return false;
+}
+
+void lahar_segment_set_discard(struct lahar_segment_set *set, const uint64_t *numbers, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!discard_from(set->readable, set->count, numbers[i])) {
+            (void)discard_from(set->lost, set->lost_count, numbers[i]);
+        }
+    }
 }
 
 void lahar_segment_set_acquire(struct lahar_segment_set *set)

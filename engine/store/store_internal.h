@@ -11,7 +11,8 @@ enum lahar_store_work {
     LAHAR_WORK_ROLLOVER = 16,
     LAHAR_WORK_CEILING = 17,
     LAHAR_WORK_RETENTION = 18,
-    LAHAR_WORK_COUNT = 19
+    LAHAR_WORK_JOIN = 19,
+    LAHAR_WORK_COUNT = 20
 };
 
 /* Mistakes that the crash explorer must find; they exist only in builds with
@@ -24,7 +25,11 @@ enum lahar_store_planted_bug {
     /* Retention goes one file too far. */
     LAHAR_PLANTED_RETENTION_DROPS_TOO_MUCH = 1 << 18,
     /* Readers lose the files, the manifest keeps them. */
-    LAHAR_PLANTED_RETENTION_FORGETS = 1 << 19
+    LAHAR_PLANTED_RETENTION_FORGETS = 1 << 19,
+    /* The parts of a joined file go before the manifest says so. */
+    LAHAR_PLANTED_JOIN_REMOVES_FIRST = 1 << 20,
+    /* A joined file is named in the manifest before its name is durable. */
+    LAHAR_PLANTED_JOIN_NO_DIRECTORY_SYNC = 1 << 21
 };
 
 struct lahar_store_config {
@@ -34,6 +39,7 @@ struct lahar_store_config {
     uint64_t group_event_max;       /* most events of one rollover; 0: as many as a shard takes */
     uint64_t id_reserve;            /* ids reserved ahead; 0: 2^20, rising with the rate */
     uint64_t manifest_growth_bytes; /* log that brings on a snapshot; 0: 1 MiB */
+    uint32_t join_file_count;       /* small files that are joined; 0: 4; UINT32_MAX: never */
 };
 
 /* With start_threads false no thread is started, and calls that would wait run

@@ -68,6 +68,15 @@ void lahar_store_publish_set(lahar_store *store, struct lahar_segment_set *set)
     lahar_segment_set_release(before);
 }
 
+struct lahar_stored_place lahar_store_place(lahar_store *store)
+{
+    return (struct lahar_stored_place){.pool = store->pool,
+                                       .directory = store->events_directory,
+                                       .catalog = store->catalog,
+                                       .cache = store->cache,
+                                       .allocator = &store->allocator};
+}
+
 /* --- making and freeing -------------------------------------------------------------------------
  */
 
@@ -177,6 +186,8 @@ static void release_contents(lahar_store *store)
         lahar_block_cache_destroy(store->cache);
         store->cache = NULL;
     }
+    lahar_file_pool_destroy(store->pool);
+    store->pool = NULL;
     if (store->catalog != NULL) {
         lahar_schema_catalog_destroy(store->catalog);
         store->catalog = NULL;
@@ -228,9 +239,8 @@ static lahar_status open_files(lahar_store *store, lahar_error *error)
     lahar_status status = LAHAR_OK;
     size_t count = 0;
     for (; status == LAHAR_OK && count < state->file_count; count++) {
-        status = lahar_stored_file_open(store->io, store->events_directory, &state->files[count],
-                                        store->catalog, store->cache, &store->allocator,
-                                        &files[count], error);
+        const struct lahar_stored_place place = lahar_store_place(store);
+        status = lahar_stored_file_open(&place, &state->files[count], &files[count], error);
     }
     if (status == LAHAR_OK) {
         const struct lahar_segment_set_change change = {
@@ -301,6 +311,9 @@ static lahar_status read_contents(lahar_store *store, lahar_error *error)
     LAHAR_TRY(lahar_manifest_state_catalog(state, store->catalog, error));
     LAHAR_TRY(lahar_block_cache_create(&store->allocator, store->options.memory_limit_bytes / 8,
                                        &store->cache, error));
+    /* The writer may remove files under a reader, which then could not open them again. */
+    LAHAR_TRY(lahar_file_pool_create(store->io, read_only ? 0 : store->options.open_file_max,
+                                     &store->allocator, &store->pool, error));
     LAHAR_TRY(open_files(store, error));
 #ifdef LAHAR_PLANTED_BUGS
     store->recovery.planted_bugs = store->config.planted_bugs & LAHAR_PLANTED_JOURNAL_MASK;

@@ -17,7 +17,8 @@ enum {
     DEFAULT_GROUP_AGE_MS = 30000,
     DEFAULT_GROUP_AGE_MAX_MS = 3600000,
     COMPRESSION_LEVEL_MAX = 12,
-    DEFAULT_QUERY_COUNT_MAX = 1000
+    DEFAULT_QUERY_COUNT_MAX = 1000,
+    DEFAULT_OPEN_FILE_MAX = 64
 };
 
 void lahar_options_init(lahar_options *options)
@@ -33,6 +34,7 @@ void lahar_options_init(lahar_options *options)
         .compression_level = 1,
         .journal_count = LAHAR_JOURNAL_COUNT,
         .query_count_max = DEFAULT_QUERY_COUNT_MAX,
+        .open_file_max = DEFAULT_OPEN_FILE_MAX,
     };
 }
 
@@ -85,6 +87,9 @@ static void fill_zeroes(lahar_options *options)
     }
     if (options->query_count_max == 0) {
         options->query_count_max = defaults.query_count_max;
+    }
+    if (options->open_file_max == 0) {
+        options->open_file_max = defaults.open_file_max;
     }
 }
 

@@ -12,6 +12,7 @@
 
 #include "engine/journal/journal.h"
 #include "engine/query/query_registry.h"
+#include "engine/rollover/join_choose.h"
 #include "engine/store/age_clock.h"
 #include "engine/store/identity.h"
 #include "engine/store/manifest.h"
@@ -29,6 +30,13 @@ struct lahar_retention_state {
     uint64_t retry_at_ns;         /* monotonic; the step's own, after a failure */
     atomic_bool has_failed;       /* the last step that had something to drop */
     atomic_uint_least64_t age_limit_ns; /* the least limit of age; UINT64_MAX: none */
+};
+
+/* What joining remembers; of the one who takes its steps. */
+struct lahar_join_state {
+    uint64_t retry_at_ns;                     /* monotonic; after a failure */
+    uint64_t refused[LAHAR_JOIN_REFUSED_MAX]; /* numbers of files that cannot be joined, a ring */
+    size_t refused_count;                     /* since opening */
 };
 
 /* A background thread and what it loops over. */
@@ -57,6 +65,7 @@ struct lahar_store {
     struct lahar_io_file *lock_file;
     struct lahar_schema_catalog *catalog; /* changed under manifest_lock, read by anyone */
     struct lahar_block_cache *cache;
+    struct lahar_file_pool *pool;           /* of event files and shards */
     struct lahar_journals *journals;        /* NULL in a store opened for reading */
     struct lahar_journal_recovery recovery; /* what a store opened for reading sees */
 
@@ -72,6 +81,7 @@ struct lahar_store {
 
     struct lahar_rollover *rollover; /* NULL in a store opened for reading */
     struct lahar_retention_state retention;
+    struct lahar_join_state join;
 
     /* The ceiling step's, otherwise read only by opening. */
     uint64_t id_reserve;
@@ -96,6 +106,7 @@ struct lahar_store {
     struct lahar_store_thread rollover_thread;
     struct lahar_store_thread ceiling_thread;
     struct lahar_store_thread retention_thread;
+    struct lahar_store_thread join_thread;
 };
 
 /* One line to the host's log callback, if there is one. */
@@ -113,6 +124,8 @@ lahar_status lahar_store_commit_locked(lahar_store *store, const struct lahar_bu
 
 /* The current set of event files, referenced. */
 struct lahar_segment_set *lahar_store_acquire_set(lahar_store *store);
+/* Where event files are opened. */
+struct lahar_stored_place lahar_store_place(lahar_store *store);
 /* Puts another in its place and takes over the caller's reference to it. */
 void lahar_store_publish_set(lahar_store *store, struct lahar_segment_set *set);
 

@@ -1,14 +1,16 @@
 /* Background work: the threads that loop over non-blocking steps, the id ceiling, and
  * running the same steps by hand where there are no threads.
  *
- * "lahar-retention" drops what is beyond the limits; "lahar-rollover" may be busy for as long as a
- * rollover takes; "lahar-ceiling" does nothing but keep reserved ids ahead of the appends, so that
- * these never wait for it. All block every signal: signals are the host's. */
+ * "lahar-retention" drops what is beyond the limits; "lahar-join" joins small files;
+ * "lahar-rollover" may be busy for as long as a rollover takes; "lahar-ceiling" does nothing but
+ * keep reserved ids ahead of the appends, so that these never wait for it. All block every signal:
+ * signals are the host's. */
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
 
+#include "engine/rollover/join.h"
 #include "engine/rollover/retention.h"
 #include "engine/rollover/rollover.h"
 #include "engine/store/store_state.h"
@@ -99,7 +101,10 @@ bool lahar_store_step(lahar_store *store, uint32_t work)
     if (work == LAHAR_WORK_CEILING) {
         return lahar_store_raise_ceiling(store);
     }
-    return work == LAHAR_WORK_RETENTION && lahar_retention_step(store);
+    if (work == LAHAR_WORK_RETENTION) {
+        return lahar_retention_step(store);
+    }
+    return work == LAHAR_WORK_JOIN && lahar_join_step(store);
 }
 
 bool lahar_store_drive(lahar_store *store, bool (*is_done)(void *context), void *context)
@@ -174,6 +179,17 @@ static void *loop_retention(void *context)
     return NULL;
 }
 
+static void *loop_join(void *context)
+{
+    lahar_store *store = context;
+    while (!lahar_store_is_stopping(store)) {
+        if (!lahar_join_step(store)) {
+            rest(store, RETENTION_POLL_MS);
+        }
+    }
+    return NULL;
+}
+
 static lahar_status start_thread(lahar_store *store, struct lahar_store_thread *thread,
                                  const char *name, void *(*loop)(void *context), lahar_error *error)
 {
@@ -208,6 +224,9 @@ lahar_status lahar_store_start_threads(lahar_store *store, lahar_error *error)
             status = start_thread(store, &store->retention_thread, "lahar-retention",
                                   loop_retention, error);
         }
+        if (status == LAHAR_OK) {
+            status = start_thread(store, &store->join_thread, "lahar-join", loop_join, error);
+        }
         if (status != LAHAR_OK) {
             lahar_store_stop_threads(store);
         }
@@ -229,7 +248,7 @@ void lahar_store_stop_threads(lahar_store *store)
     (void)pthread_cond_broadcast(&store->thread_wake);
     (void)pthread_mutex_unlock(&store->thread_lock);
     struct lahar_store_thread *const threads[] = {&store->rollover_thread, &store->ceiling_thread,
-                                                  &store->retention_thread};
+                                                  &store->retention_thread, &store->join_thread};
     for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
         if (threads[i]->is_running) {
             (void)pthread_join(threads[i]->thread, NULL);

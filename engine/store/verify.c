@@ -198,7 +198,12 @@ static lahar_status check_shard(struct verification *verification, struct lahar_
                           "the shard cannot be opened: %s", lahar_status_name(file->shard_status));
     }
     uint32_t checksum = 0;
-    LAHAR_TRY(sum_file(verification, file->shard_file, file->entry.shard_bytes, &checksum, error));
+    struct lahar_io_file *opened = NULL;
+    LAHAR_TRY(lahar_pooled_file_use(file->shard_file, &opened, error));
+    const lahar_status status =
+        sum_file(verification, opened, file->entry.shard_bytes, &checksum, error);
+    lahar_pooled_file_leave(file->shard_file);
+    LAHAR_TRY(status);
     if (checksum != file->entry.shard_checksum) {
         return lahar_fail(error, LAHAR_CORRUPT, "the shard fails the checksum in the manifest");
     }

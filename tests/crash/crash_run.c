@@ -34,6 +34,7 @@ struct live {
     lahar_batch *batch;
     uint32_t streams[DIRECTORY_STREAMS];
     uint32_t extra_streams;
+    bool needs_repair; /* the manifest has been taken away */
     uint64_t random;
     struct history history;
 };
@@ -58,9 +59,14 @@ static bool fail(struct live *live, const char *what, const lahar_error *error)
 
 static lahar_status open_store(struct live *live, bool read_only, lahar_error *error)
 {
-    struct lahar_store_config config = {.io = live->io, .planted_bugs = live->run->planted};
+    const uint32_t join_file_count = live->run->scenario->join_file_count;
+    struct lahar_store_config config = {.io = live->io,
+                                        .planted_bugs = live->run->planted,
+                                        .join_file_count =
+                                            join_file_count == 0 ? UINT32_MAX : join_file_count};
     lahar_options options;
     lahar_options_init(&options);
+    options.repair = live->needs_repair;
     options.read_only = read_only;
     options.durability = live->run->scenario->durability;
     options.group_event_count = live->run->scenario->group_event_count;
@@ -239,6 +245,38 @@ static lahar_status retain(struct live *live, const struct crash_action *action,
     return status;
 }
 
+static lahar_status remove_manifest(void *context, const char *name, bool is_directory)
+{
+    struct live *live = context;
+    char path[NAME_SIZE];
+    if (is_directory || strncmp(name, "manifest-", 9) != 0) {
+        return LAHAR_OK;
+    }
+    (void)snprintf(path, sizeof path, "%s/%.100s", store_directory, name);
+    return live->io->ops->unlink(live->io, path, NULL);
+}
+
+static lahar_status lose_manifest(struct live *live, lahar_error *error)
+{
+    history_note_durable(&live->history, lahar_durable_id(live->store));
+    drop_live(live);
+    lahar_sim_disk_restart(live->disk, live->random, false);
+    live->needs_repair = true;
+    lahar_status status = lahar_sim_disk_io(live->disk, &live->io, error);
+    if (status == LAHAR_OK) {
+        status = live->io->ops->list(live->io, store_directory, remove_manifest, live, error);
+        live->io->ops->destroy(live->io);
+        live->io = NULL;
+    }
+    if (status == LAHAR_OK) {
+        status = open_live(live, error);
+    }
+    if (status == LAHAR_OK) {
+        history_settle(&live->history, live->store);
+    }
+    return status;
+}
+
 static lahar_status act(struct live *live, const struct crash_action *action, lahar_error *error)
 {
     char name[16];
@@ -259,6 +297,8 @@ static lahar_status act(struct live *live, const struct crash_action *action, la
     case CRASH_RETAIN_STREAM:
     case CRASH_RETAIN_AGE:
         return retain(live, action, error);
+    case CRASH_LOSE_MANIFEST:
+        return lose_manifest(live, error);
     case CRASH_ADVANCE:
         lahar_sim_disk_advance(live->disk, UINT64_C(1000000000));
         return LAHAR_OK;
@@ -508,6 +548,9 @@ static bool recover_rotten(struct live *live)
     if (status != LAHAR_OK) {
         return fail(live, "opening after rot", &error);
     }
+    if (live->needs_repair) {
+        return true; /* a repair makes do with the rest, wherever the hole is */
+    }
     for (uint32_t i = 0; i < live->history.batch_count; i++) {
         live->history.batches[i].is_durable = false;
     }
@@ -525,7 +568,7 @@ static bool recover(struct live *live, uint64_t at, unsigned variant, uint64_t *
     if (variant == 4) {
         return recover_rotten(live);
     }
-    if (variant == 1 && !read_only_look(live)) {
+    if (variant == 1 && !live->needs_repair && !read_only_look(live)) {
         return false;
     }
     if (variant == 3) {

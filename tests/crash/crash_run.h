@@ -32,7 +32,8 @@ enum crash_action_kind {
     /* Limits are set, enforced to the end, and lifted again. */
     CRASH_RETAIN_NOTHING = 12, /* of all that is rolled, after a rollover */
     CRASH_RETAIN_STREAM = 13,  /* the same for one of the streams */
-    CRASH_RETAIN_AGE = 14      /* what is older than so many seconds, given as events */
+    CRASH_RETAIN_AGE = 14,     /* what is older than so many seconds, given as events */
+    CRASH_LOSE_MANIFEST = 15   /* the process dies, the manifest goes, the store is repaired */
 };
 
 struct crash_action {
@@ -51,6 +52,7 @@ struct crash_scenario {
     uint32_t journal_count;
     const struct crash_action *actions;
     size_t action_count;
+    uint32_t join_file_count; /* small files that are joined; 0: none ever */
 };
 
 extern const struct crash_scenario crash_scenarios[];

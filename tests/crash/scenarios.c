@@ -133,22 +133,57 @@ static const struct crash_action retention_age[] = {
     {CRASH_APPEND, 1, 2, 100, LAHAR_DURABILITY_COMMIT, true},
 };
 
+/* Every second file of a stream is joined, again and again, in between of all else. */
+static const struct crash_action join[] = {
+    {CRASH_APPEND, 1, 2, 50, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_ROLLOVER, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 1, 2, 50, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_ROLLOVER, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_STEPS, 60, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 1, 2, 50, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_ROLLOVER, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_POWER_LOSS, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 1, 2, 50, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_ROLLOVER, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_STEPS, 60, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_RETAIN_STREAM, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 1, 2, 50, LAHAR_DURABILITY_COMMIT, true},
+};
+
+/* Repairs, the last ones of a store with joined files and with events in its journals. */
+static const struct crash_action repair[] = {
+    {CRASH_APPEND, 1, 2, 50, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_LOSE_MANIFEST, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 1, 2, 50, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_ROLLOVER, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 1, 2, 50, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_ROLLOVER, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 1, 2, 50, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_LOSE_MANIFEST, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 1, 2, 50, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_ROLLOVER, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_LOSE_MANIFEST, 1, 0, 0, LAHAR_DURABILITY_STORE, false},
+    {CRASH_APPEND, 1, 2, 50, LAHAR_DURABILITY_COMMIT, true},
+};
+
 #define ACTIONS(array) (array), sizeof(array) / sizeof((array)[0])
 
 const struct crash_scenario crash_scenarios[] = {
-    {"first_commit", LAHAR_DURABILITY_COMMIT, 0, 1, ACTIONS(first_commit)},
-    {"commits", LAHAR_DURABILITY_COMMIT, 0, 16, ACTIONS(commits)},
-    {"interval", LAHAR_DURABILITY_INTERVAL, 0, 4, ACTIONS(interval)},
-    {"rollover", LAHAR_DURABILITY_COMMIT, 0, 4, ACTIONS(rollover)},
-    {"small_groups", LAHAR_DURABILITY_COMMIT, 5, 2, ACTIONS(commits)},
-    {"reopen", LAHAR_DURABILITY_INTERVAL, 0, 2, ACTIONS(reopen)},
-    {"recycle", LAHAR_DURABILITY_COMMIT, 0, 2, ACTIONS(recycle)},
-    {"streams", LAHAR_DURABILITY_COMMIT, 0, 1, ACTIONS(streams)},
-    {"no_space", LAHAR_DURABILITY_COMMIT, 0, 2, ACTIONS(no_space)},
-    {"leftover", LAHAR_DURABILITY_INTERVAL, 0, 2, ACTIONS(leftover)},
-    {"small_frames", LAHAR_DURABILITY_COMMIT, 0, 1, ACTIONS(small_frames)},
-    {"retention", LAHAR_DURABILITY_COMMIT, 0, 2, ACTIONS(retention)},
-    {"retention_age", LAHAR_DURABILITY_COMMIT, 0, 1, ACTIONS(retention_age)},
-    {"torn", LAHAR_DURABILITY_INTERVAL, 0, 3, ACTIONS(torn)},
+    {"first_commit", LAHAR_DURABILITY_COMMIT, 0, 1, ACTIONS(first_commit), 0},
+    {"commits", LAHAR_DURABILITY_COMMIT, 0, 16, ACTIONS(commits), 0},
+    {"interval", LAHAR_DURABILITY_INTERVAL, 0, 4, ACTIONS(interval), 0},
+    {"rollover", LAHAR_DURABILITY_COMMIT, 0, 4, ACTIONS(rollover), 0},
+    {"small_groups", LAHAR_DURABILITY_COMMIT, 5, 2, ACTIONS(commits), 0},
+    {"reopen", LAHAR_DURABILITY_INTERVAL, 0, 2, ACTIONS(reopen), 0},
+    {"recycle", LAHAR_DURABILITY_COMMIT, 0, 2, ACTIONS(recycle), 0},
+    {"streams", LAHAR_DURABILITY_COMMIT, 0, 1, ACTIONS(streams), 0},
+    {"no_space", LAHAR_DURABILITY_COMMIT, 0, 2, ACTIONS(no_space), 0},
+    {"leftover", LAHAR_DURABILITY_INTERVAL, 0, 2, ACTIONS(leftover), 0},
+    {"small_frames", LAHAR_DURABILITY_COMMIT, 0, 1, ACTIONS(small_frames), 0},
+    {"retention", LAHAR_DURABILITY_COMMIT, 0, 2, ACTIONS(retention), 0},
+    {"retention_age", LAHAR_DURABILITY_COMMIT, 0, 1, ACTIONS(retention_age), 0},
+    {"torn", LAHAR_DURABILITY_INTERVAL, 0, 3, ACTIONS(torn), 0},
+    {"join", LAHAR_DURABILITY_COMMIT, 0, 1, ACTIONS(join), 2},
+    {"repair", LAHAR_DURABILITY_COMMIT, 0, 1, ACTIONS(repair), 2},
 };
 const size_t crash_scenario_count = sizeof crash_scenarios / sizeof crash_scenarios[0];

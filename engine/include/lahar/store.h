@@ -78,6 +78,8 @@ typedef struct lahar_options {
     bool repair; /* where the manifest or a journal is lost or damaged, makes do with what is there
                     (docs/recovery.md) and reports it through log, instead of LAHAR_CORRUPT */
     uint32_t query_count_max; /* queries open at a time; default 1,000 */
+    uint32_t open_file_max; /* event files and shards that hold a descriptor at a time; default 64.
+                               With read_only every one does */
 } lahar_options;
 
 LAHAR_API void lahar_options_init(lahar_options *options);

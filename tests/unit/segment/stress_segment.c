@@ -130,6 +130,7 @@ int main(void)
     struct lahar_sim_disk *disk = NULL;
     struct lahar_io *io = NULL;
     struct lahar_block_cache *cache = NULL;
+    struct lahar_file_pool *pool = NULL;
     struct lahar_segment_info info;
     samples_create(&shared.samples, 11);
     shared.events = malloc(EVENT_COUNT * sizeof shared.events[0]);
@@ -142,7 +143,8 @@ int main(void)
     /* Room for about two of its blocks, so that blocks are evicted while in use. */
     require(lahar_block_cache_create(&lahar_allocator_libc, 4 * 1024 * 1024, &cache, NULL) ==
                     LAHAR_OK &&
-                lahar_segment_open(io, "d", &info, shared.samples.catalog, cache,
+                lahar_file_pool_create(io, 1, &lahar_allocator_libc, &pool, NULL) == LAHAR_OK &&
+                lahar_segment_open(pool, "d", &info, shared.samples.catalog, cache,
                                    &lahar_allocator_libc, &shared.segment, NULL) == LAHAR_OK,
             "open");
     run(&shared, read_events, false);
@@ -155,6 +157,7 @@ int main(void)
     run(&shared, look_up_names, true);
     const unsigned name_mismatches = atomic_load(&shared.mismatches);
     lahar_segment_release(shared.segment);
+    lahar_file_pool_destroy(pool);
     lahar_block_cache_destroy(cache);
     io->ops->destroy(io);
     lahar_sim_disk_destroy(disk);

@@ -17,6 +17,7 @@ struct fixture {
     struct samples samples;
     struct lahar_sim_disk *disk;
     struct lahar_io *io;
+    struct lahar_file_pool *pool;
     lahar_event *events;
     uint32_t *row_sizes;
     uint32_t count;
@@ -33,10 +34,14 @@ static void set_up(struct fixture *fixture, uint64_t seed)
                  LAHAR_OK);
     cr_assert_eq(lahar_sim_disk_io(fixture->disk, &fixture->io, NULL), LAHAR_OK);
     cr_assert_eq(fixture->io->ops->make_directory(fixture->io, "d", NULL), LAHAR_OK);
+    cr_assert_eq(
+        lahar_file_pool_create(fixture->io, 1, &lahar_allocator_libc, &fixture->pool, NULL),
+        LAHAR_OK);
 }
 
 static void tear_down(struct fixture *fixture)
 {
+    lahar_file_pool_destroy(fixture->pool);
     fixture->io->ops->destroy(fixture->io);
     lahar_sim_disk_destroy(fixture->disk);
     samples_destroy(&fixture->samples);
@@ -77,7 +82,7 @@ static struct lahar_segment *open_file(struct fixture *fixture, struct lahar_blo
 {
     struct lahar_segment *segment = NULL;
     lahar_error error = {0};
-    cr_assert_eq(lahar_segment_open(fixture->io, "d", &fixture->info, fixture->samples.catalog,
+    cr_assert_eq(lahar_segment_open(fixture->pool, "d", &fixture->info, fixture->samples.catalog,
                                     cache, &lahar_allocator_libc, &segment, &error),
                  LAHAR_OK, "%s", error.message);
     return segment;
@@ -422,7 +427,7 @@ Test(segment, survives_every_refused_allocation)
         struct lahar_segment *segment = NULL;
         struct lahar_block *block = NULL;
         lahar_status status =
-            lahar_segment_open(fixture.io, "d", &fixture.info, fixture.samples.catalog, NULL,
+            lahar_segment_open(fixture.pool, "d", &fixture.info, fixture.samples.catalog, NULL,
                                &failing.allocator, &segment, NULL);
         if (status == LAHAR_OK) {
             status = lahar_segment_check(segment, 0, &block, NULL);

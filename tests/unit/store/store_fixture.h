@@ -43,6 +43,8 @@ static inline void store_fixture_init(struct store_fixture *fixture, uint64_t se
     lahar_options_init(&fixture->options);
     fixture->options.memory_limit_bytes = 64 << 20;
     fixture->options.journal_count = 2;
+    /* Most tests count on one event file a rollover and stream. */
+    fixture->config.join_file_count = UINT32_MAX;
 }
 
 static inline lahar_status store_fixture_try_open(struct store_fixture *fixture, lahar_error *error)

@@ -1,0 +1,275 @@
+/* One run of small files into one: choosing, writing, one change of the manifest.
+ *
+ * Writing takes no lock: the parts cannot change, and retention may drop them meanwhile, in which
+ * case the joined file is thrown away. Whether they are all still there is looked at under the
+ * locks under which the manifest is changed. */
+#include "engine/rollover/join.h"
+
+#include <inttypes.h>
+
+#include "engine/rollover/rollover_files.h"
+#include "engine/rollover/shard_build.h"
+#include "io/base/error.h"
+
+#define RETRY_NS UINT64_C(10000000000) /* after a failure that may pass */
+
+/* Everything of one attempt. */
+struct attempt {
+    lahar_store *store;
+    struct lahar_segment_set *set; /* holds the parts */
+    struct lahar_join_run run;
+    struct lahar_segment *parts[LAHAR_JOIN_FILES_MAX]; /* the set's */
+    uint64_t numbers[LAHAR_JOIN_FILES_MAX];
+    struct lahar_manifest_file joined;
+    struct lahar_stored_file *file; /* joined, open */
+    bool has_files;
+    bool is_part_refused; /* the one that cannot be read is known */
+};
+
+/* --- choosing ---------------------------------------------------------------------------- */
+
+static lahar_status choose(struct attempt *attempt, lahar_error *error)
+{
+    lahar_store *store = attempt->store;
+    const struct lahar_join_state *join = &store->join;
+    const uint32_t files_min = store->config.join_file_count == 0 ? LAHAR_JOIN_FILES_DEFAULT
+                                                                  : store->config.join_file_count;
+    const struct lahar_join_limits limits = {
+        .files_min = files_min < 2 ? 2 : files_min,
+        .event_max = store->config.group_event_max == 0 ? LAHAR_JOIN_EVENTS_MAX
+                                                        : store->config.group_event_max,
+        .refused = join->refused,
+        .refused_count = join->refused_count < LAHAR_JOIN_REFUSED_MAX ? join->refused_count
+                                                                      : LAHAR_JOIN_REFUSED_MAX};
+    (void)pthread_mutex_lock(&store->manifest_lock);
+    const lahar_status status = lahar_join_choose(&store->manifest->state, &limits,
+                                                  &store->allocator, &attempt->run, error);
+    (void)pthread_mutex_unlock(&store->manifest_lock);
+    return status;
+}
+
+static void refuse(lahar_store *store, uint64_t number)
+{
+    struct lahar_join_state *join = &store->join;
+    join->refused[join->refused_count % LAHAR_JOIN_REFUSED_MAX] = number;
+    join->refused_count++;
+}
+
+/* Finds the parts among the open files; false when one is lost or has gone. */
+static bool find_parts(struct attempt *attempt)
+{
+    attempt->set = lahar_store_acquire_set(attempt->store);
+    for (size_t i = 0; i < attempt->run.count; i++) {
+        const uint64_t number = attempt->run.files[i].info.number;
+        attempt->numbers[i] = number;
+        for (size_t k = 0; k < attempt->set->count && attempt->parts[i] == NULL; k++) {
+            if (attempt->set->readable[k]->entry.info.number == number) {
+                attempt->parts[i] = attempt->set->readable[k]->segment;
+            }
+        }
+        if (attempt->parts[i] == NULL) {
+            refuse(attempt->store, number);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* --- writing ----------------------------------------------------------------------------- */
+
+/* A part that cannot be read stays as it is: reads of it say which events are lost. */
+static lahar_status copy_parts(struct attempt *attempt, struct lahar_segment_writer *writer,
+                               lahar_error *error)
+{
+    lahar_store *store = attempt->store;
+    for (size_t i = 0; i < attempt->run.count; i++) {
+        if (store->config.start_threads && lahar_store_is_stopping(store)) {
+            return lahar_fail(error, LAHAR_CANCELLED, "the store is closing");
+        }
+        const lahar_status status = lahar_segment_writer_copy(writer, attempt->parts[i], error);
+        if (status == LAHAR_CORRUPT) {
+            attempt->is_part_refused = true;
+            refuse(store, attempt->numbers[i]);
+        }
+        LAHAR_TRY(status);
+    }
+    return LAHAR_OK;
+}
+
+static lahar_status write_events(struct attempt *attempt, lahar_error *error)
+{
+    lahar_store *store = attempt->store;
+    const struct lahar_segment_info *first = &attempt->run.files[0].info;
+    const struct lahar_segment_info *last = &attempt->run.files[attempt->run.count - 1].info;
+    const struct lahar_segment_writer_options options = {
+        .number = atomic_fetch_add_explicit(&store->next_file_number, 1, memory_order_relaxed),
+        .stream = first->stream,
+        .group_first_id = first->group_first_id,
+        .group_end_id = last->group_end_id,
+        .group_file_count = 0};
+    struct lahar_segment_writer *writer = NULL;
+    LAHAR_TRY(lahar_segment_writer_create(store->io, store->events_directory, store->catalog,
+                                          &options, &store->allocator, &writer, error));
+    lahar_status status = copy_parts(attempt, writer, error);
+    if (status == LAHAR_OK) {
+        status = lahar_segment_writer_finish(writer, &attempt->joined.info, error);
+    }
+    lahar_segment_writer_destroy(writer);
+    attempt->has_files = status == LAHAR_OK;
+    return status;
+}
+
+/* The shard is made from the file just written, which is thereby read back whole. */
+static lahar_status write_shard(struct attempt *attempt, lahar_error *error)
+{
+    lahar_store *store = attempt->store;
+    struct lahar_segment *segment = NULL;
+    struct lahar_buffer shard;
+    lahar_buffer_init(&shard, &store->allocator);
+    lahar_status status =
+        lahar_segment_open(store->pool, store->events_directory, &attempt->joined.info,
+                           store->catalog, NULL, &store->allocator, &segment, error);
+    if (status == LAHAR_OK) {
+        status = lahar_shard_build(store->catalog, segment, &store->allocator, &shard, error);
+    }
+    if (status == LAHAR_OK) {
+        status = lahar_rollover_write_shard(store, &shard, &attempt->joined, error);
+    }
+    lahar_segment_release(segment);
+    lahar_buffer_deinit(&shard);
+    return status;
+}
+
+static lahar_status write_files(struct attempt *attempt, lahar_error *error)
+{
+    lahar_store *store = attempt->store;
+    LAHAR_TRY(write_events(attempt, error));
+    LAHAR_TRY(lahar_rollover_sum_toc(store, &attempt->joined, error));
+    LAHAR_TRY(write_shard(attempt, error));
+    const struct lahar_stored_place place = lahar_store_place(store);
+    LAHAR_TRY(lahar_stored_file_open(&place, &attempt->joined, &attempt->file, error));
+    if (attempt->file->segment == NULL || attempt->file->shard == NULL) {
+        return lahar_fail(error, LAHAR_CORRUPT, "joined event file %" PRIu64 " cannot be read back",
+                          attempt->joined.info.number);
+    }
+#ifdef LAHAR_PLANTED_BUGS
+    if ((store->config.planted_bugs & LAHAR_PLANTED_JOIN_NO_DIRECTORY_SYNC) != 0) {
+        return LAHAR_OK;
+    }
+#endif
+    return store->io->ops->sync_directory(store->io, store->events_directory, error);
+}
+
+/* --- replacing --------------------------------------------------------------------------- */
+
+static const struct lahar_manifest_file *find_entry(const struct lahar_manifest_state *state,
+                                                    uint64_t number)
+{
+    for (size_t i = 0; i < state->file_count; i++) {
+        if (state->files[i].info.number == number) {
+            return &state->files[i];
+        }
+    }
+    return NULL;
+}
+
+/* With the layout and the manifest lock held. LAHAR_CANCELLED when a part has gone. */
+static lahar_status commit(struct attempt *attempt, lahar_error *error)
+{
+    lahar_store *store = attempt->store;
+    for (size_t i = 0; i < attempt->run.count; i++) {
+        const struct lahar_manifest_file *part =
+            find_entry(&store->manifest->state, attempt->numbers[i]);
+        if (part == NULL) {
+            return lahar_fail(error, LAHAR_CANCELLED, "event file %" PRIu64 " was dropped",
+                              attempt->numbers[i]);
+        }
+        if (part->age_stamp_ns > attempt->joined.age_stamp_ns) {
+            attempt->joined.age_stamp_ns = part->age_stamp_ns;
+        }
+    }
+    attempt->file->entry.age_stamp_ns = attempt->joined.age_stamp_ns;
+#ifdef LAHAR_PLANTED_BUGS
+    for (size_t i = 0; (store->config.planted_bugs & LAHAR_PLANTED_JOIN_REMOVES_FIRST) != 0 &&
+                       i < attempt->run.count;
+         i++) {
+        lahar_rollover_remove_part(store, &attempt->run.files[i]);
+    }
+#endif
+    struct lahar_buffer records;
+    lahar_buffer_init(&records, &store->allocator);
+    lahar_manifest_put_replace(&records, attempt->numbers, (uint32_t)attempt->run.count,
+                               &attempt->joined, 1);
+    lahar_manifest_put_file_number(
+        &records, atomic_load_explicit(&store->next_file_number, memory_order_relaxed));
+    const lahar_status status = lahar_store_commit_locked(store, &records, error);
+    lahar_buffer_deinit(&records);
+    return status;
+}
+
+static lahar_status publish(struct attempt *attempt, lahar_error *error)
+{
+    lahar_store *store = attempt->store;
+    struct lahar_segment_set *set = NULL;
+    (void)pthread_mutex_lock(&store->layout_lock);
+    struct lahar_segment_set *base = lahar_store_acquire_set(store);
+    const struct lahar_segment_set_change change = {.added = &attempt->file,
+                                                    .added_count = 1,
+                                                    .removed = attempt->numbers,
+                                                    .removed_count = attempt->run.count,
+                                                    .rolled_id = base->rolled_id};
+    lahar_status status = lahar_segment_set_create(base, &change, &store->allocator, &set, error);
+    if (status == LAHAR_OK) {
+        (void)pthread_mutex_lock(&store->manifest_lock);
+        status = commit(attempt, error);
+        (void)pthread_mutex_unlock(&store->manifest_lock);
+    }
+    if (status == LAHAR_OK) {
+        lahar_store_publish_set(store, set);
+        lahar_segment_set_discard(base, attempt->numbers, attempt->run.count);
+    } else {
+        lahar_segment_set_release(set);
+    }
+    (void)pthread_mutex_unlock(&store->layout_lock);
+    lahar_segment_set_release(base);
+    return status;
+}
+
+bool lahar_join_step(lahar_store *store)
+{
+    const uint64_t now_ns = store->io->ops->monotonic_ns(store->io);
+    if (now_ns < store->join.retry_at_ns || store->config.join_file_count == UINT32_MAX) {
+        return false;
+    }
+    lahar_error error = {0};
+    struct attempt *attempt = lahar_allocate_zeroed(&store->allocator, 1, sizeof *attempt);
+    if (attempt == NULL) {
+        store->join.retry_at_ns = now_ns + RETRY_NS;
+        return false;
+    }
+    attempt->store = store;
+    lahar_status status = choose(attempt, &error);
+    const bool has_run = attempt->run.count != 0;
+    if (status == LAHAR_OK && has_run) {
+        status = find_parts(attempt) ? write_files(attempt, &error)
+                                     : lahar_fail(&error, LAHAR_CANCELLED, "a part has gone");
+    }
+    if (status == LAHAR_OK && has_run) {
+        status = publish(attempt, &error);
+    }
+    if (status != LAHAR_OK && status != LAHAR_CANCELLED) {
+        if (status == LAHAR_CORRUPT && !attempt->is_part_refused) {
+            refuse(store, attempt->numbers[0]);
+        }
+        store->join.retry_at_ns = now_ns + RETRY_NS;
+        lahar_store_log(store, LAHAR_LOG_WARNING, "joining event files: %s", error.message);
+    }
+    /* After a failure for good it is not known whether the manifest names the file. */
+    if (status != LAHAR_OK && status != LAHAR_POISONED && attempt->has_files) {
+        lahar_rollover_remove_part(store, &attempt->joined);
+    }
+    lahar_stored_file_release(attempt->file);
+    lahar_segment_set_release(attempt->set);
+    lahar_release(&store->allocator, attempt);
+    return status == LAHAR_OK && has_run;
+}

@@ -1,0 +1,368 @@
+/* Joining small event files: what is joined, and that no answer changes. */
+#include "engine/rollover/join_choose.h"
+#include "engine/store/store_state.h"
+#include "tests/unit/store/store_fixture.h"
+
+#define SECOND UINT64_C(1000000000)
+#define HOUR   (3600 * SECOND)
+
+static void roll(struct store_fixture *fixture)
+{
+    lahar_error error = {0};
+    cr_assert_eq(lahar_rollover(fixture->store, LAHAR_WAIT_FOREVER, &error), LAHAR_OK, "%s",
+                 error.message);
+}
+
+static unsigned join_all(struct store_fixture *fixture)
+{
+    unsigned count = 0;
+    while (lahar_store_step(fixture->store, LAHAR_WORK_JOIN)) {
+        count++;
+    }
+    return count;
+}
+
+static lahar_stat stat_of(struct store_fixture *fixture)
+{
+    lahar_stat stat = {.struct_size = sizeof stat};
+    cr_assert_eq(lahar_stat_get(fixture->store, &stat, NULL), LAHAR_OK);
+    return stat;
+}
+
+static lahar_status count_name(void *context, const char *name, bool is_directory)
+{
+    (void)name;
+    *(unsigned *)context += !is_directory;
+    return LAHAR_OK;
+}
+
+/* Names in the directory of event files: three a file, and the copy of the names. */
+static unsigned name_count(struct store_fixture *fixture)
+{
+    unsigned count = 0;
+    cr_assert_eq(fixture->io->ops->list(fixture->io, "store/events", count_name, &count, NULL),
+                 LAHAR_OK);
+    return count;
+}
+
+static uint64_t count_hits(struct store_fixture *fixture, const char *text)
+{
+    lahar_query *query = NULL;
+    lahar_query_options options;
+    lahar_query_result result = {.struct_size = sizeof result};
+    lahar_error error = {0};
+    lahar_query_options_init(&options);
+    cr_assert_eq(lahar_query_open(fixture->store, text, strlen(text), &options, &query, &error),
+                 LAHAR_OK, "%s", error.message);
+    cr_assert_eq(lahar_query_result_get(query, &result, &error), LAHAR_OK, "%s", error.message);
+    cr_assert_eq(result.shards_failed, 0);
+    lahar_query_close(query);
+    return result.total;
+}
+
+/* Everything against the list: both directions, by stream, from any id, by id, by term. */
+static void check(struct store_fixture *fixture)
+{
+    lahar_scan_options options;
+    check_get(fixture);
+    for (unsigned direction = 0; direction < 2; direction++) {
+        for (uint32_t stream = 0; stream < 3; stream++) {
+            lahar_scan_options_init(&options);
+            options.newest_first = direction == 1;
+            options.stream = stream == 2 ? LAHAR_ANY_STREAM : stream;
+            check_scan_of(fixture, &options, fixture->event_count);
+            options.from_id = fixture->events[fixture->event_count / 3].id;
+            options.to_id = fixture->events[fixture->event_count * 2 / 3].id;
+            check_scan_of(fixture, &options, fixture->event_count);
+        }
+    }
+    uint64_t errors = 0;
+    for (size_t i = 0; i < fixture->event_count; i++) {
+        errors += fixture->events[i].number % 3 == 0;
+    }
+    cr_assert_eq(count_hits(fixture, "level:ERROR"), errors);
+    cr_assert_eq(count_hits(fixture, "number"), fixture->event_count);
+    lahar_verify_options verify = {.struct_size = sizeof verify, .full = true};
+    lahar_verify_result result = {.struct_size = sizeof result};
+    lahar_error error = {0};
+    cr_assert_eq(lahar_verify(fixture->store, &verify, &result, &error), LAHAR_OK, "%s",
+                 error.message);
+    cr_assert_eq(result.finding_count, 0);
+}
+
+/* Groups of two streams, of which the second is not in every one. */
+static void make_groups(struct store_fixture *fixture, unsigned count)
+{
+    const uint32_t streams[] = {store_fixture_stream(fixture, 0), store_fixture_stream(fixture, 1)};
+    for (unsigned i = 0; i < count; i++) {
+        store_fixture_add(fixture, streams, i % 3 == 0 ? 1 : 2, 5 + i % 4);
+        roll(fixture);
+    }
+}
+
+Test(join, changes_no_answer)
+{
+    struct store_fixture fixture;
+    store_fixture_init(&fixture, 1);
+    store_fixture_open(&fixture);
+    make_groups(&fixture, 30);
+    const uint32_t before = stat_of(&fixture).event_file_count;
+    check(&fixture);
+    store_fixture_close(&fixture);
+    fixture.config.join_file_count = 0;
+    store_fixture_open(&fixture);
+    cr_assert_gt(join_all(&fixture), 0);
+    const uint32_t after = stat_of(&fixture).event_file_count;
+    cr_assert_geq(before, 50);
+    cr_assert_leq(after, 4);
+    cr_assert_eq(name_count(&fixture), 3 * after + 1);
+    check(&fixture);
+    store_fixture_close(&fixture);
+    store_fixture_open(&fixture);
+    cr_assert_eq(stat_of(&fixture).event_file_count, after);
+    check(&fixture);
+    store_fixture_deinit(&fixture);
+}
+
+Test(join, keeps_few_files_while_rollover_goes_on)
+{
+    struct store_fixture fixture;
+    store_fixture_init(&fixture, 2);
+    fixture.config.join_file_count = 0;
+    store_fixture_open(&fixture);
+    uint32_t most = 0;
+    for (unsigned i = 0; i < 60; i++) {
+        make_groups(&fixture, 3);
+        (void)join_all(&fixture);
+        const uint32_t count = stat_of(&fixture).event_file_count;
+        most = count > most ? count : most;
+    }
+    cr_assert_leq(most, 2 * 3 * 5); /* three of a size at most, five sizes, two streams */
+    check(&fixture);
+    store_fixture_deinit(&fixture);
+}
+
+Test(join, leaves_running_cursors_their_files)
+{
+    struct store_fixture fixture;
+    store_fixture_init(&fixture, 3);
+    fixture.config.join_file_count = 8;
+    fixture.options.open_file_max = 1;
+    store_fixture_open(&fixture);
+    make_groups(&fixture, 3);
+    const size_t count = fixture.event_count;
+    const unsigned names = name_count(&fixture);
+    lahar_cursor *cursor = NULL;
+    lahar_scan_options options;
+    lahar_scan_options_init(&options);
+    cr_assert_eq(lahar_scan(fixture.store, &options, &cursor, NULL), LAHAR_OK);
+    const lahar_event *event = NULL;
+    cr_assert_eq(lahar_cursor_next(cursor, &event, NULL), LAHAR_OK);
+    check_event(event, &fixture.events[0]);
+    make_groups(&fixture, 6);
+    (void)join_all(&fixture);
+    cr_assert_leq(stat_of(&fixture).event_file_count, 8);
+    check(&fixture);
+    cr_assert_geq(name_count(&fixture), names); /* the cursor's files have not gone */
+    for (size_t i = 1; i < count; i++) {
+        cr_assert_eq(lahar_cursor_next(cursor, &event, NULL), LAHAR_OK);
+        check_event(event, &fixture.events[i]);
+    }
+    lahar_cursor_close(cursor);
+    cr_assert_eq(name_count(&fixture), 3 * stat_of(&fixture).event_file_count + 1);
+    store_fixture_deinit(&fixture);
+}
+
+Test(join, passes_by_what_it_cannot_read)
+{
+    struct store_fixture fixture;
+    store_fixture_init(&fixture, 4);
+    store_fixture_open(&fixture);
+    const uint32_t stream = store_fixture_stream(&fixture, 0);
+    for (unsigned i = 0; i < 9; i++) {
+        store_fixture_add(&fixture, &stream, 1, 10);
+        roll(&fixture);
+    }
+    char path[160];
+    char name[LAHAR_FILE_NAME_SIZE];
+    struct lahar_segment_set *set = lahar_store_acquire_set(fixture.store);
+    lahar_segment_file_name(&set->readable[4]->entry.info, ".events", name);
+    lahar_segment_set_release(set);
+    (void)snprintf(path, sizeof path, "store/events/%s", name);
+    store_fixture_close(&fixture);
+    struct lahar_io_file *file = NULL;
+    cr_assert_eq(fixture.io->ops->open(fixture.io, path, LAHAR_IO_WRITE, &file, NULL), LAHAR_OK);
+    cr_assert_eq(fixture.io->ops->write(fixture.io, file, 300, "damage", 6, NULL), LAHAR_OK);
+    fixture.io->ops->close(fixture.io, file);
+    fixture.config.join_file_count = 0;
+    store_fixture_open(&fixture);
+    for (unsigned i = 0; i < 3; i++) {
+        (void)join_all(&fixture);
+        lahar_sim_disk_advance(fixture.disk, 60 * SECOND);
+    }
+    cr_assert_eq(stat_of(&fixture).event_file_count, 3); /* before it, itself, behind it */
+    lahar_cursor *cursor = NULL;
+    lahar_scan_options options;
+    lahar_scan_options_init(&options);
+    cr_assert_eq(lahar_scan(fixture.store, &options, &cursor, NULL), LAHAR_OK);
+    for (size_t i = 0; i < fixture.event_count; i += 10) {
+        const lahar_event *event = NULL;
+        if (i == 40) {
+            cr_assert_eq(lahar_cursor_next(cursor, &event, NULL), LAHAR_CORRUPT);
+            continue;
+        }
+        for (size_t k = i; k < i + 10; k++) {
+            cr_assert_eq(lahar_cursor_next(cursor, &event, NULL), LAHAR_OK);
+            check_event(event, &fixture.events[k]);
+        }
+    }
+    lahar_cursor_close(cursor);
+    store_fixture_deinit(&fixture);
+}
+
+Test(join, of_files_survives_the_loss_of_the_manifest)
+{
+    struct store_fixture fixture;
+    store_fixture_init(&fixture, 5);
+    fixture.config.join_file_count = 0;
+    store_fixture_open(&fixture);
+    make_groups(&fixture, 15);
+    (void)join_all(&fixture);
+    cr_assert_leq(stat_of(&fixture).event_file_count, 10);
+    store_fixture_close(&fixture);
+    for (unsigned i = 1; i < 4; i++) {
+        char path[32];
+        (void)snprintf(path, sizeof path, "store/manifest-%u", i);
+        (void)fixture.io->ops->unlink(fixture.io, path, NULL);
+    }
+    fixture.options.repair = true;
+    store_fixture_open(&fixture);
+    check(&fixture);
+    make_groups(&fixture, 2);
+    check(&fixture);
+    store_fixture_deinit(&fixture);
+}
+
+Test(join, takes_the_joined_file_where_its_parts_are_still_there)
+{
+    struct store_fixture fixture;
+    store_fixture_init(&fixture, 6);
+    store_fixture_open(&fixture);
+    make_groups(&fixture, 7);
+    /* A cursor holds the parts; the process ends before it lets go of them. */
+    fixture.config.join_file_count = 0;
+    store_fixture_close(&fixture);
+    store_fixture_open(&fixture);
+    lahar_cursor *cursor = NULL;
+    lahar_scan_options options;
+    lahar_scan_options_init(&options);
+    cr_assert_eq(lahar_scan(fixture.store, &options, &cursor, NULL), LAHAR_OK);
+    cr_assert_gt(join_all(&fixture), 0);
+    lahar_sim_disk_crash_at(fixture.disk, 0);
+    lahar_cursor_close(cursor);
+    store_fixture_crash(&fixture, 7, false);
+    cr_assert_gt(name_count(&fixture), 20);
+    (void)fixture.io->ops->unlink(fixture.io, "store/manifest-1", NULL);
+    fixture.options.repair = true;
+    store_fixture_open(&fixture);
+    check(&fixture);
+    cr_assert_eq(name_count(&fixture), 3 * stat_of(&fixture).event_file_count + 1);
+    store_fixture_deinit(&fixture);
+}
+
+/* --- choosing ---------------------------------------------------------------------------- */
+
+struct choice {
+    struct lahar_manifest_state state;
+    struct lahar_manifest_stream stream;
+    struct lahar_manifest_file files[64];
+};
+
+static void set_up_choice(struct choice *choice, const uint64_t *sizes, size_t count)
+{
+    memset(choice, 0, sizeof *choice);
+    choice->state.streams = &choice->stream;
+    choice->state.stream_count = 1;
+    choice->state.files = choice->files;
+    choice->state.file_count = count;
+    for (size_t i = 0; i < count; i++) {
+        choice->files[i].info.number = i + 1;
+        choice->files[i].info.event_count = 1;
+        choice->files[i].info.file_bytes = sizes[i];
+        choice->files[i].age_stamp_ns = (i + 1) * HOUR;
+    }
+}
+
+static void expect_run(const struct choice *choice, uint64_t first, uint64_t last)
+{
+    const struct lahar_join_limits limits = {.files_min = 4, .event_max = 1000};
+    struct lahar_join_run run;
+    cr_assert_eq(lahar_join_choose(&choice->state, &limits, &lahar_allocator_libc, &run, NULL),
+                 LAHAR_OK);
+    if (first == 0) {
+        cr_assert_eq(run.count, 0);
+        return;
+    }
+    cr_assert_eq(run.count, last - first + 1, "%zu files", run.count);
+    cr_assert_eq(run.files[0].info.number, first);
+    cr_assert_eq(run.files[run.count - 1].info.number, last);
+}
+
+#define SIZES(...)                                                                                 \
+    (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t)
+
+Test(join_choose, waits_for_enough_files_and_at_least_doubles_the_largest)
+{
+    struct choice choice;
+    set_up_choice(&choice, SIZES(10, 10, 10));
+    expect_run(&choice, 0, 0);
+    set_up_choice(&choice, SIZES(10, 10, 10, 10));
+    expect_run(&choice, 1, 4);
+    set_up_choice(&choice, SIZES(1000, 10, 10, 10));
+    expect_run(&choice, 0, 0);
+    set_up_choice(&choice, SIZES(1000, 10, 10, 10, 10));
+    expect_run(&choice, 2, 5);
+    set_up_choice(&choice, SIZES(160, 40, 40, 40, 10, 10, 10, 10));
+    expect_run(&choice, 1, 8);
+    set_up_choice(&choice, SIZES(10, 10, 10, 10, 1000));
+    expect_run(&choice, 1, 4);
+}
+
+Test(join_choose, stays_within_a_twentieth_of_the_bytes)
+{
+    struct choice choice;
+    set_up_choice(&choice, SIZES(10, 10, 10, 10, 10, 10));
+    choice.stream.retention.max_bytes = 20 * 45;
+    expect_run(&choice, 3, 6);
+    choice.state.retention.max_bytes = 20 * 35;
+    expect_run(&choice, 0, 0);
+    choice.state.retention.max_bytes = 19;
+    expect_run(&choice, 0, 0);
+}
+
+Test(join_choose, cuts_time_into_twentieths_of_the_age_limit)
+{
+    struct choice choice;
+    /* Stamps of 1 to 8 hours in twentieths of 3 hours: two files, three, three. */
+    set_up_choice(&choice, SIZES(500, 10, 10, 10, 10, 10, 10, 10));
+    choice.stream.retention.max_age_ns = 60 * HOUR;
+    expect_run(&choice, 1, 2); /* that twentieth is over: whatever their sizes */
+    choice.files[0].info.file_bytes = UINT64_C(1) << 40;
+    expect_run(&choice, 3, 5);
+    choice.files[3].info.file_bytes = UINT64_C(1) << 40;
+    expect_run(&choice, 0, 0); /* the last twentieth is not over, and three are too few */
+}
+
+Test(join_choose, leaves_alone_what_is_refused)
+{
+    struct choice choice;
+    set_up_choice(&choice, SIZES(10, 10, 10, 10, 10, 10));
+    const uint64_t refused[] = {2};
+    const struct lahar_join_limits limits = {
+        .files_min = 4, .event_max = 1000, .refused = refused, .refused_count = 1};
+    struct lahar_join_run run;
+    cr_assert_eq(lahar_join_choose(&choice.state, &limits, &lahar_allocator_libc, &run, NULL),
+                 LAHAR_OK);
+    cr_assert_eq(run.count, 4);
+    cr_assert_eq(run.files[0].info.number, 3);
+}
