@@ -1,6 +1,6 @@
-/* Queries by several threads over a store that is appended to and rolled over meanwhile: answers
- * about events that are there do not depend on the number of threads, and a query can be cancelled
- * and watched from outside. */
+/* Queries by several threads over a store that is appended to and rolled over meanwhile: counts,
+ * facets, histograms and orders of events that are there do not depend on the number of threads,
+ * and a query can be cancelled, watched, listed and let expire from outside. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -102,12 +102,117 @@ static uint64_t count_of(unsigned modulus, unsigned rest)
     return events / modulus + (rest < events % modulus);
 }
 
+/* Facets of the events there are, by a field of the index and by one that has to be read. */
+static void check_facet(struct shared *shared, uint32_t threads)
+{
+    char expression[64];
+    lahar_query_options options;
+    lahar_query *query = NULL;
+    lahar_facet facet = {.struct_size = sizeof facet};
+    const lahar_histogram_bucket *buckets = NULL;
+    size_t bucket_count = 0;
+    lahar_query_options_init(&options);
+    options.threads = threads;
+    (void)snprintf(expression, sizeof expression, "id<%llu", (unsigned long long)shared->end_id);
+    if (lahar_query_open(shared->store, expression, strlen(expression), &options, &query, NULL) !=
+        LAHAR_OK) {
+        expect(shared, false, "open for a facet");
+        return;
+    }
+    expect(shared,
+           lahar_query_facet(query, "host", 0, &facet, NULL) == LAHAR_OK &&
+               facet.distinct_count == 7 && facet.event_count == FILES * FILE_EVENTS,
+           "facet");
+    for (size_t i = 0; i < facet.value_count; i++) {
+        const char *host = facet.values[i].value.data;
+        expect(shared, facet.values[i].count == count_of(7, (unsigned)(host[1] - '0')),
+               "count of a value");
+    }
+    expect(shared,
+           lahar_query_facet(query, "message", 5, &facet, NULL) == LAHAR_OK &&
+               facet.value_count == 5 && facet.distinct_count == FILES * FILE_EVENTS,
+           "facet of a text");
+    uint64_t total = 0;
+    const lahar_status status =
+        lahar_query_histogram(query, INT64_C(1000000000), &buckets, &bucket_count, NULL);
+    for (size_t i = 0; i < bucket_count; i++) {
+        total += buckets[i].count;
+    }
+    expect(shared,
+           status == LAHAR_OK && bucket_count == FILES * FILE_EVENTS / 1000 &&
+               total == FILES * FILE_EVENTS,
+           "histogram");
+    lahar_query_close(query);
+}
+
+/* The newest events of a phrase, in each order: event i is the one at i ms. */
+static void check_orders(struct shared *shared, uint32_t threads)
+{
+    char expression[96];
+    const unsigned last = FILES * FILE_EVENTS;
+    (void)snprintf(expression, sizeof expression, "id<%llu message:\"took n3 ms\"",
+                   (unsigned long long)shared->end_id);
+    for (int order = 0; order < 4; order++) {
+        lahar_query_options options;
+        lahar_query *query = NULL;
+        const lahar_event *event = NULL;
+        lahar_query_options_init(&options);
+        options.order = (lahar_order)order;
+        options.threads = threads;
+        options.limit = 300;
+        bool is_right = lahar_query_open(shared->store, expression, strlen(expression), &options,
+                                         &query, NULL) == LAHAR_OK;
+        const bool is_falling = order == LAHAR_ORDER_NEWEST || order == LAHAR_ORDER_LATEST_TIME;
+        for (unsigned i = 0; i < 300 && is_right; i++) {
+            const int64_t number = is_falling ? last - 7 - 10 * (int64_t)i : 3 + 10 * (int64_t)i;
+            is_right = lahar_query_next(query, &event, NULL) == LAHAR_OK &&
+                       event->time_ns == number * 1000000;
+        }
+        is_right = is_right && lahar_query_next(query, &event, NULL) == LAHAR_NOT_FOUND;
+        expect(shared, is_right, "order");
+        lahar_query_close(query);
+    }
+}
+
+/* Lists and cancels by id what others have open, and lets own queries expire. */
+static void *watch_handles(void *argument)
+{
+    struct shared *shared = argument;
+    while (!atomic_load(&shared->is_over)) {
+        lahar_query_info infos[8];
+        lahar_query_options options;
+        lahar_query *query = NULL;
+        const size_t count = lahar_query_list(shared->store, infos, 8);
+        for (size_t i = 0; i < count && i < 8; i++) {
+            expect(shared, infos[i].percent <= 100 && (i == 0 || infos[i].id > infos[i - 1].id),
+                   "listed query");
+        }
+        lahar_query_options_init(&options);
+        options.expire_ns = 1000000;
+        const lahar_event *event = NULL;
+        if (lahar_query_open(shared->store, "*", 1, &options, &query, NULL) == LAHAR_OK) {
+            const uint64_t id = lahar_query_id(query);
+            (void)usleep(1500);
+            const lahar_status status = lahar_query_next(query, &event, NULL);
+            expect(shared, status == LAHAR_OK || status == LAHAR_CLOSED, "expiring query");
+            expect(shared, lahar_query_cancel_id(shared->store, id) == LAHAR_OK, "cancel by id");
+            lahar_query_close(query);
+        }
+        (void)usleep(500);
+    }
+    return NULL;
+}
+
 static void *ask(void *argument)
 {
     struct shared *shared = argument;
     for (unsigned round = 0; round < ROUNDS; round++) {
         char expression[128];
         const unsigned n = round % 7;
+        if (round % 12 == 0) {
+            check_facet(shared, 1 + round % 4);
+            check_orders(shared, 1 + round % 3);
+        }
         (void)snprintf(expression, sizeof expression, "id<%llu host:h%u",
                        (unsigned long long)shared->end_id, n);
         expect(shared, count(shared, expression, 1 + round % 5) == count_of(7, n), "keyword");
@@ -198,13 +303,15 @@ int main(void)
     struct shared shared = {0};
     char directory[SCRATCH_PATH_SIZE];
     pthread_t appender;
+    pthread_t watcher;
     pthread_t askers[ASKERS];
     scratch_create(directory);
     if (!prepare(&shared, directory)) {
         printf("0 passed, 1 failed, 0 skipped\n");
         return 1;
     }
-    if (pthread_create(&appender, NULL, keep_appending, &shared) != 0) {
+    if (pthread_create(&appender, NULL, keep_appending, &shared) != 0 ||
+        pthread_create(&watcher, NULL, watch_handles, &shared) != 0) {
         abort();
     }
     for (unsigned i = 0; i < ASKERS; i++) {
@@ -218,6 +325,7 @@ int main(void)
     }
     atomic_store(&shared.is_over, true);
     (void)pthread_join(appender, NULL);
+    (void)pthread_join(watcher, NULL);
     expect(&shared, lahar_store_close(shared.store, LAHAR_WAIT_FOREVER, NULL) == LAHAR_OK, "close");
     scratch_remove(directory);
     printf("%u passed, %u failed, 0 skipped\n", atomic_load(&shared.passed),

@@ -17,6 +17,7 @@
 
 #include "lahar/append.h"
 #include "lahar/event.h"
+#include "lahar/filter.h"
 #include "lahar/follow.h"
 #include "lahar/ingest.h"
 #include "lahar/inspect.h"

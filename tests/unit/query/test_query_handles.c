@@ -183,10 +183,10 @@ Test(query_handles, give_ids_without_reading_events)
 
 /* --- stopping --------------------------------------------------------------------- */
 
-/* Some 300 values of a megabyte, which take seconds to look through. */
+/* Values of a megabyte, which take seconds to look through. */
 static void append_much(void)
 {
-    for (int i = 0; i < 12; i++) {
+    for (int i = 0; i < 6; i++) {
         random_store_append_giants(&random_store);
     }
     roll();
