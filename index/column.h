@@ -22,11 +22,24 @@ struct lahar_column_values {
     size_t values_capacity;
 };
 
-/* False when memory is refused. */
-bool lahar_column_values_add(struct lahar_column_values *values, uint32_t document, uint64_t value,
-                             const lahar_allocator *allocator);
+/* Makes room for count values more; false when memory is refused. */
+bool lahar_column_values_reserve(struct lahar_column_values *values, size_t count,
+                                 const lahar_allocator *allocator);
 void lahar_column_values_deinit(struct lahar_column_values *values,
                                 const lahar_allocator *allocator);
+
+/* False when memory is refused. */
+static inline bool lahar_column_values_add(struct lahar_column_values *values, uint32_t document,
+                                           uint64_t value, const lahar_allocator *allocator)
+{
+    if ((values->count == values->documents_capacity || values->count == values->values_capacity) &&
+        !lahar_column_values_reserve(values, 1, allocator)) {
+        return false;
+    }
+    values->documents[values->count] = document;
+    values->values[values->count++] = value;
+    return true;
+}
 
 /* Where a column is in its shard. */
 struct lahar_column {

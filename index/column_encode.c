@@ -13,29 +13,26 @@ enum {
     BITMAP_SIZE = LAHAR_SHARD_COLUMN_BLOCK / 8
 };
 
-bool lahar_column_values_add(struct lahar_column_values *values, uint32_t document, uint64_t value,
-                             const lahar_allocator *allocator)
+bool lahar_column_values_reserve(struct lahar_column_values *values, size_t count,
+                                 const lahar_allocator *allocator)
 {
-    if (values->count == values->documents_capacity) {
+    if (values->documents_capacity - values->count < count) {
         uint32_t *grown =
             lahar_vector_grow(allocator, values->documents, &values->documents_capacity,
-                              values->count + 1, sizeof *values->documents);
+                              values->count + count, sizeof *values->documents);
         if (grown == NULL) {
             return false;
         }
         values->documents = grown;
     }
-    if (values->count == values->values_capacity) {
+    if (values->values_capacity - values->count < count) {
         uint64_t *grown = lahar_vector_grow(allocator, values->values, &values->values_capacity,
-                                            values->count + 1, sizeof *values->values);
+                                            values->count + count, sizeof *values->values);
         if (grown == NULL) {
             return false;
         }
         values->values = grown;
     }
-    values->documents[values->count] = document;
-    values->values[values->count] = value;
-    values->count++;
     return true;
 }
 

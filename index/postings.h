@@ -31,6 +31,9 @@ uint64_t lahar_list_write_groups(struct lahar_list_writer *writer, uint64_t coun
                                  uint32_t all_group_count);
 /* The reference to the list that was put into out from start on. */
 uint64_t lahar_list_finish(struct lahar_list_writer *writer, size_t start);
+/* Whether a list of count documents that are those of so many whole groups is to be one of these,
+ * being shorter. */
+bool lahar_list_takes_groups(const struct lahar_list_writer *writer, size_t groups, uint64_t count);
 
 /* Where lists are read. */
 struct lahar_list_reader {

@@ -150,27 +150,38 @@ static bool put_complement(struct lahar_list_writer *writer, const uint32_t *doc
     return true;
 }
 
-/* The list as one of groups, where that is shorter. A quarter of all documents and more stay as
- * they are: a bit set costs next to nothing to read. */
-static bool put_groups(struct lahar_list_writer *writer, const uint32_t *documents, size_t count)
+bool lahar_list_takes_groups(const struct lahar_list_writer *writer, size_t groups, uint64_t count)
 {
-    struct lahar_group_map *map = writer->groups;
-    if (map == NULL || count >= (size_t)writer->document_count / 4) {
+    /* A quarter of all documents and more stay as they are: a bit set costs next to nothing to
+     * read. */
+    return writer->groups != NULL && count > 1 && count < writer->document_count / 4 &&
+           (groups == 1 || (groups != 0 && groups * 3 <= count * 2));
+}
+
+/* Appends the list of groups, of which count documents are. */
+static void put_groups(struct lahar_buffer *out, uint64_t count, const uint32_t *groups,
+                       size_t group_count, uint32_t all_group_count)
+{
+    if (group_count == 1) {
+        lahar_buffer_put_varint(out, count << LAHAR_LIST_KIND_BITS | LAHAR_LIST_GROUP);
+        lahar_buffer_put_varint(out, groups[0]);
+        return;
+    }
+    lahar_buffer_put_varint(out, count << LAHAR_LIST_KIND_BITS | LAHAR_LIST_GROUPS);
+    put_list(out, groups, group_count, all_group_count);
+}
+
+/* The list as one of groups, where that is shorter. */
+static bool try_groups(struct lahar_list_writer *writer, const uint32_t *documents, size_t count)
+{
+    if (!lahar_list_takes_groups(writer, 1, count)) {
         return false;
     }
-    const size_t groups = lahar_group_map_cover(map, documents, count);
-    if (groups == 1) {
-        lahar_buffer_put_varint(writer->out,
-                                (uint64_t)count << LAHAR_LIST_KIND_BITS | LAHAR_LIST_GROUP);
-        lahar_buffer_put_varint(writer->out, map->touched[0]);
-        return true;
-    }
-    if (groups == 0 || groups * 3 > count * 2) {
+    const size_t groups = lahar_group_map_cover(writer->groups, documents, count);
+    if (!lahar_list_takes_groups(writer, groups, count)) {
         return false;
     }
-    lahar_buffer_put_varint(writer->out,
-                            (uint64_t)count << LAHAR_LIST_KIND_BITS | LAHAR_LIST_GROUPS);
-    put_list(writer->out, map->touched, groups, map->group_count);
+    put_groups(writer->out, count, writer->groups->touched, groups, writer->groups->group_count);
     return true;
 }
 
@@ -188,7 +199,7 @@ uint64_t lahar_list_write(struct lahar_list_writer *writer, const uint32_t *docu
     struct lahar_buffer *out = writer->out;
     const size_t start = out->size;
     const uint32_t missing = writer->document_count - (uint32_t)count;
-    if (!put_groups(writer, documents, count) &&
+    if (!try_groups(writer, documents, count) &&
         (count <= LAHAR_SHARD_LIST_BLOCK || missing >= writer->document_count / 8 ||
          !put_complement(writer, documents, count))) {
         put_list(out, documents, count, writer->document_count);
@@ -209,12 +220,6 @@ uint64_t lahar_list_write_groups(struct lahar_list_writer *writer, uint64_t coun
                                  uint32_t all_group_count)
 {
     const size_t start = writer->out->size;
-    if (group_count == 1) {
-        lahar_buffer_put_varint(writer->out, count << LAHAR_LIST_KIND_BITS | LAHAR_LIST_GROUP);
-        lahar_buffer_put_varint(writer->out, groups[0]);
-    } else {
-        lahar_buffer_put_varint(writer->out, count << LAHAR_LIST_KIND_BITS | LAHAR_LIST_GROUPS);
-        put_list(writer->out, groups, group_count, all_group_count);
-    }
+    put_groups(writer->out, count, groups, group_count, all_group_count);
     return lahar_list_finish(writer, start);
 }

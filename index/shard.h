@@ -80,6 +80,17 @@ lahar_status lahar_shard_builder_value(struct lahar_shard_builder *builder, uint
 lahar_status lahar_shard_builder_post(struct lahar_shard_builder *builder, uint32_t field,
                                       uint32_t value, lahar_error *error);
 
+/* Entries of a column. */
+struct lahar_shard_entries {
+    const uint8_t *data;
+    const uint32_t *ends; /* of each entry's bytes in data; NULL: 16 bytes each */
+    uint32_t count;
+};
+/* Looks all of them up; values_out has room for a number each. */
+lahar_status lahar_shard_builder_values(struct lahar_shard_builder *builder, uint32_t field,
+                                        const struct lahar_shard_entries *entries,
+                                        uint32_t *values_out, lahar_error *error);
+
 /* A column of a block of events: slots, each of which gives one of the values (by its code) to a
  * document (by its row in the block). */
 struct lahar_shard_column {
@@ -105,6 +116,28 @@ lahar_status lahar_shard_builder_number_column(struct lahar_shard_builder *build
 lahar_status lahar_shard_builder_present_column(struct lahar_shard_builder *builder, uint32_t field,
                                                 const struct lahar_shard_column *column,
                                                 lahar_error *error);
+/* Documents with these ids and times, as many single calls would begin them. */
+lahar_status lahar_shard_builder_documents(struct lahar_shard_builder *builder, const uint64_t *ids,
+                                           const int64_t *times_ns, uint32_t count,
+                                           lahar_error *error);
+
+/* Events of the same object (a FlowFile) share most of their values. A field of uuids can be made
+ * the one that tells objects apart: then a value of which it is known that it is the object's is
+ * added once an object instead of once an event. The shard that comes out is the same.
+ *
+ * Adds a block's column of that field, which has a slot for each of the block's documents, in
+ * order; values: by code, all distinct. *is_taken_out: false when the column is not of use for
+ * that, and was not added. One field a shard. */
+lahar_status lahar_shard_builder_objects(struct lahar_shard_builder *builder, uint32_t field,
+                                         const struct lahar_shard_column *column,
+                                         const uint32_t *values, uint32_t value_count,
+                                         bool *is_taken_out, lahar_error *error);
+/* Adds a column of the block that lahar_shard_builder_objects has taken last, in which each
+ * document has one value, equal in all documents of an object. codes: by row. */
+lahar_status lahar_shard_builder_object_column(struct lahar_shard_builder *builder, uint32_t field,
+                                               const struct lahar_shard_entries *entries,
+                                               const uint32_t *codes, lahar_error *error);
+
 /* Documents added so far. */
 uint32_t lahar_shard_builder_document_count(const struct lahar_shard_builder *builder);
 

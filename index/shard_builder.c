@@ -17,7 +17,9 @@ enum {
     /* Bytes of a value that can matter for a folded form of 255 bytes: a character shrinks to no
      * less than a third. */
     FOLD_SOURCE_MAX = 4 * LAHAR_SHARD_TERM_SIZE_MAX,
-    FIELD_SLOTS_AT_FIRST = 64
+    FIELD_SLOTS_AT_FIRST = 64,
+    /* What is kept of the arrays that finishing needs: those of some hundred thousand events. */
+    RECYCLED_BYTES_MAX = 128 * 1024 * 1024
 };
 
 static lahar_status no_memory(struct lahar_shard_builder *builder, lahar_error *error)
@@ -35,6 +37,9 @@ lahar_status lahar_shard_builder_create(const lahar_allocator *allocator,
     if (builder == NULL) {
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for an index builder");
     }
+    builder->source = *allocator;
+    lahar_recycler_init(&builder->recycler, &builder->source, RECYCLED_BYTES_MAX);
+    allocator = &builder->recycler.allocator;
     builder->allocator = allocator;
     lahar_buffer_init(&builder->names, allocator);
     lahar_buffer_init(&builder->folded, allocator);
@@ -45,18 +50,36 @@ lahar_status lahar_shard_builder_create(const lahar_allocator *allocator,
     return LAHAR_OK;
 }
 
+/* Begins a field, with the memory of the field of that number in the shard before. */
+static void begin_field(struct lahar_shard_builder *builder, struct lahar_builder_field *field)
+{
+    const struct lahar_builder_field old = *field;
+    *field = (struct lahar_builder_field){.last_term = UINT32_MAX};
+    if ((size_t)(field - builder->fields) == builder->field_memory_count) {
+        builder->field_memory_count++;
+        return;
+    }
+    field->runs = old.runs;
+    field->run_capacity = old.run_capacity;
+    field->values = old.values;
+    field->values.count = 0;
+    field->object_values = old.object_values;
+    field->object_value_capacity = old.object_value_capacity;
+}
+
 static void release_fields(struct lahar_shard_builder *builder)
 {
-    for (size_t i = 0; i < builder->field_count; i++) {
+    for (size_t i = 0; i < builder->field_memory_count; i++) {
         lahar_release(builder->allocator, builder->fields[i].runs);
         lahar_column_values_deinit(&builder->fields[i].values, builder->allocator);
+        lahar_release(builder->allocator, builder->fields[i].object_values);
     }
-    builder->field_count = 0;
+    lahar_release(builder->allocator, builder->fields);
 }
 
 void lahar_shard_builder_empty(struct lahar_shard_builder *builder)
 {
-    release_fields(builder);
+    builder->field_count = 0;
     if (builder->field_slots != NULL) {
         memset(builder->field_slots, 0, builder->field_slot_count * sizeof *builder->field_slots);
     }
@@ -72,6 +95,7 @@ void lahar_shard_builder_empty(struct lahar_shard_builder *builder)
     builder->last_id = 0;
     builder->times.count = 0;
     builder->token_list_count = 0;
+    lahar_builder_objects_clear(&builder->objects);
     builder->has_failed = false;
 }
 
@@ -82,18 +106,20 @@ void lahar_shard_builder_destroy(struct lahar_shard_builder *builder)
     }
     const lahar_allocator *allocator = builder->allocator;
     release_fields(builder);
-    lahar_release(allocator, builder->fields);
     lahar_release(allocator, builder->field_slots);
     lahar_release(allocator, builder->postings);
     lahar_release(allocator, builder->id_runs);
     lahar_release(allocator, builder->token_lists);
     lahar_column_values_deinit(&builder->times, allocator);
+    lahar_builder_objects_deinit(&builder->objects, allocator);
     lahar_term_table_deinit(&builder->terms);
     lahar_tokenizer_deinit(&builder->tokenizer);
     lahar_blob_table_deinit(&builder->blobs);
     lahar_buffer_deinit(&builder->names);
     lahar_buffer_deinit(&builder->folded);
-    lahar_release(allocator, builder);
+    lahar_recycler_deinit(&builder->recycler);
+    const lahar_allocator source = builder->source;
+    lahar_release(&source, builder);
 }
 
 static size_t field_slot(const struct lahar_shard_builder *builder, const void *name,
@@ -158,8 +184,11 @@ lahar_status lahar_shard_builder_field(struct lahar_shard_builder *builder, cons
     if (builder->names.has_failed) {
         return no_memory(builder, error);
     }
-    builder->fields[builder->field_count] = (struct lahar_builder_field){
-        .name = at, .name_size = name_size, .field_class = field_class, .last_term = UINT32_MAX};
+    struct lahar_builder_field *added = &builder->fields[builder->field_count];
+    begin_field(builder, added);
+    added->name = at;
+    added->name_size = name_size;
+    added->field_class = field_class;
     *field_out = (uint32_t)builder->field_count++;
     builder->field_slots[slot] = *field_out + 1;
     return LAHAR_OK;
@@ -225,8 +254,7 @@ static bool push_run(struct lahar_shard_builder *builder, struct lahar_builder_f
     return true;
 }
 
-/* The documents of the run have the field. */
-static inline bool note_presence(struct lahar_shard_builder *builder,
+bool lahar_builder_note_presence(struct lahar_shard_builder *builder,
                                  struct lahar_builder_field *field, uint32_t first, uint32_t end)
 {
     if (field->run_count > 0) {
@@ -242,10 +270,11 @@ static inline bool note_presence(struct lahar_shard_builder *builder,
 /* The current document has the field. */
 static bool note_current(struct lahar_shard_builder *builder, struct lahar_builder_field *field)
 {
-    return note_presence(builder, field, builder->document_count - 1, builder->document_count);
+    return lahar_builder_note_presence(builder, field, builder->document_count - 1,
+                                       builder->document_count);
 }
 
-static bool reserve_postings(struct lahar_shard_builder *builder, size_t count)
+bool lahar_builder_reserve_postings(struct lahar_shard_builder *builder, size_t count)
 {
     if (builder->posting_capacity - builder->posting_count >= count) {
         return true;
@@ -260,27 +289,12 @@ static bool reserve_postings(struct lahar_shard_builder *builder, size_t count)
     return true;
 }
 
-/* With room for it reserved. */
-static inline void put_posting(struct lahar_shard_builder *builder, uint32_t number,
-                               uint32_t document)
-{
-    struct lahar_term_state *term = &builder->terms.states[number];
-    if (term->last_document == document) {
-        return;
-    }
-    /* Unsigned: no document is above the one that stands for none. */
-    builder->are_postings_unsorted |= document < term->last_document + 1;
-    term->last_document = document;
-    term->document_count++;
-    builder->postings[builder->posting_count++] = (struct lahar_posting){number, document};
-}
-
 static bool post_term(struct lahar_shard_builder *builder, uint32_t number)
 {
-    if (!reserve_postings(builder, 1)) {
+    if (!lahar_builder_reserve_postings(builder, 1)) {
         return false;
     }
-    put_posting(builder, number, builder->document_count - 1);
+    lahar_builder_put_posting(builder, number, builder->document_count - 1);
     return true;
 }
 
@@ -320,7 +334,7 @@ static bool add_term(struct lahar_shard_builder *builder, uint32_t field,
 /* A keyword above 255 bytes: its first bytes, and behind them the first bytes of its
  * folded form, since that of the whole may reach further than that of the part. */
 static bool add_long_term(struct lahar_shard_builder *builder, uint32_t field, const void *value,
-                          size_t size, uint32_t *term_out)
+                          size_t size, uint32_t *place_out)
 {
     struct lahar_buffer *key = &builder->folded;
     const bool is_folded_cut = lahar_fold_cut(key, value, size);
@@ -336,14 +350,54 @@ static bool add_long_term(struct lahar_shard_builder *builder, uint32_t field, c
                                         .flags =
                                             (uint8_t)(LAHAR_TERM_IS_LONG | LAHAR_TERM_EXACT_CUT |
                                                       (is_folded_cut ? LAHAR_TERM_FOLDED_CUT : 0))};
-    return add_term(builder, field, &term, term_out);
+    return lahar_term_table_add(&builder->terms, field, &term, place_out);
+}
+
+bool lahar_builder_find_terms(struct lahar_shard_builder *builder, uint32_t field,
+                              const struct lahar_shard_entries *entries, const uint32_t *numbers,
+                              uint32_t count, uint32_t *places)
+{
+    enum {
+        STEP_COUNT = 16
+    };
+    uint64_t hashes[STEP_COUNT];
+    for (uint32_t start = 0; start < count; start += STEP_COUNT) {
+        const uint32_t step = count - start < STEP_COUNT ? count - start : (uint32_t)STEP_COUNT;
+        for (uint32_t i = 0; i < step; i++) {
+            const uint32_t entry = numbers == NULL ? start + i : numbers[start + i];
+            const lahar_bytes bytes = lahar_shard_entry(entries, entry);
+            const struct lahar_term_key key = {.data = bytes.data, .size = (uint16_t)bytes.size};
+            if (places[entry] == UINT32_MAX && bytes.size <= LAHAR_SHARD_TERM_SIZE_MAX) {
+                hashes[i] = lahar_term_hash(field, &key);
+                lahar_term_table_prefetch(&builder->terms, hashes[i]);
+            }
+        }
+        for (uint32_t i = 0; i < step; i++) {
+            const uint32_t entry = numbers == NULL ? start + i : numbers[start + i];
+            const lahar_bytes bytes = lahar_shard_entry(entries, entry);
+            const struct lahar_term_key key = {.data = bytes.data, .size = (uint16_t)bytes.size};
+            if (places[entry] == UINT32_MAX &&
+                !(bytes.size > LAHAR_SHARD_TERM_SIZE_MAX
+                      ? add_long_term(builder, field, bytes.data, bytes.size, &places[entry])
+                      : lahar_term_table_add_hashed(&builder->terms, hashes[i], field, &key,
+                                                    &places[entry]))) {
+                return false;
+            }
+        }
+    }
+    return true;
 }
 
 static bool add_keyword_term(struct lahar_shard_builder *builder, uint32_t field, const void *value,
                              size_t size, uint32_t *term_out)
 {
     if (size > LAHAR_SHARD_TERM_SIZE_MAX) {
-        return add_long_term(builder, field, value, size, term_out);
+        uint32_t place = 0;
+        if (!add_long_term(builder, field, value, size, &place)) {
+            return false;
+        }
+        *term_out = lahar_term_at(&builder->terms, place)->number;
+        return true;
     }
     /* Neighbouring events mostly repeat the value. */
     struct lahar_builder_field *f = &builder->fields[field];
@@ -518,6 +572,30 @@ lahar_status lahar_shard_builder_value(struct lahar_shard_builder *builder, uint
     return is_added ? LAHAR_OK : no_memory(builder, error);
 }
 
+lahar_status lahar_shard_builder_values(struct lahar_shard_builder *builder, uint32_t field,
+                                        const struct lahar_shard_entries *entries,
+                                        uint32_t *values_out, lahar_error *error)
+{
+    LAHAR_ASSERT(field < builder->field_count);
+    if (builder->fields[field].field_class == LAHAR_CLASS_TEXT) {
+        for (uint32_t i = 0; i < entries->count; i++) {
+            const lahar_bytes bytes = lahar_shard_entry(entries, i);
+            if (!add_token_list(builder, field, bytes.data, bytes.size, &values_out[i])) {
+                return no_memory(builder, error);
+            }
+        }
+        return LAHAR_OK;
+    }
+    memset(values_out, 0xff, (size_t)entries->count * sizeof values_out[0]);
+    if (!lahar_builder_find_terms(builder, field, entries, NULL, entries->count, values_out)) {
+        return no_memory(builder, error);
+    }
+    for (uint32_t i = 0; i < entries->count; i++) {
+        values_out[i] = lahar_term_at(&builder->terms, values_out[i])->number;
+    }
+    return LAHAR_OK;
+}
+
 lahar_status lahar_shard_builder_post(struct lahar_shard_builder *builder, uint32_t field,
                                       uint32_t value, lahar_error *error)
 {
@@ -544,11 +622,11 @@ static bool put_token_postings(struct lahar_shard_builder *builder, uint32_t lis
 {
     LAHAR_ASSERT(list < builder->token_list_count);
     const uint32_t *terms = builder->token_lists + list;
-    if (!reserve_postings(builder, terms[0])) {
+    if (!lahar_builder_reserve_postings(builder, terms[0])) {
         return false;
     }
     for (uint32_t i = 1; i <= terms[0]; i++) {
-        put_posting(builder, terms[i], document);
+        lahar_builder_put_posting(builder, terms[i], document);
     }
     return true;
 }
@@ -558,7 +636,7 @@ static bool post_column(struct lahar_shard_builder *builder, struct lahar_builde
                         bool is_presence_known)
 {
     const bool is_text = field->field_class == LAHAR_CLASS_TEXT;
-    if (!is_text && !reserve_postings(builder, column->slot_count)) {
+    if (!is_text && !lahar_builder_reserve_postings(builder, column->slot_count)) {
         return false;
     }
     struct lahar_presence_run run = {0, 0};
@@ -569,7 +647,7 @@ static bool post_column(struct lahar_shard_builder *builder, struct lahar_builde
             continue;
         }
         if (!is_text) {
-            put_posting(builder, value, document);
+            lahar_builder_put_posting(builder, value, document);
         } else if (!put_token_postings(builder, value, document)) {
             return false;
         }
@@ -577,14 +655,14 @@ static bool post_column(struct lahar_shard_builder *builder, struct lahar_builde
             run.end++;
         } else if (document + 1 != run.end) {
             if (run.end != 0 && !is_presence_known &&
-                !note_presence(builder, field, run.first, run.end)) {
+                !lahar_builder_note_presence(builder, field, run.first, run.end)) {
                 return false;
             }
             run = (struct lahar_presence_run){document, document + 1};
         }
     }
     return run.first == run.end || is_presence_known ||
-           note_presence(builder, field, run.first, run.end);
+           lahar_builder_note_presence(builder, field, run.first, run.end);
 }
 
 lahar_status lahar_shard_builder_post_column(struct lahar_shard_builder *builder, uint32_t field,
@@ -603,6 +681,9 @@ lahar_status lahar_shard_builder_number_column(struct lahar_shard_builder *build
                                                const uint64_t *numbers, lahar_error *error)
 {
     struct lahar_builder_field *f = field_at(builder, field, LAHAR_CLASS_NUMBER);
+    if (!lahar_column_values_reserve(&f->values, column->slot_count, builder->allocator)) {
+        return no_memory(builder, error);
+    }
     for (uint32_t slot = 0; slot < column->slot_count; slot++) {
         if (!lahar_column_values_add(&f->values, column->first_document + column->rows[slot],
                                      numbers[column->codes[slot]], builder->allocator)) {
@@ -625,10 +706,23 @@ lahar_status lahar_shard_builder_present_column(struct lahar_shard_builder *buil
              slot++) {
             end = column->rows[slot] + 1 > end ? column->rows[slot] + 1 : end;
         }
-        if (!note_presence(builder, f, column->first_document + first,
-                           column->first_document + end)) {
+        if (!lahar_builder_note_presence(builder, f, column->first_document + first,
+                                         column->first_document + end)) {
             return no_memory(builder, error);
         }
+    }
+    return LAHAR_OK;
+}
+
+lahar_status lahar_shard_builder_documents(struct lahar_shard_builder *builder, const uint64_t *ids,
+                                           const int64_t *times_ns, uint32_t count,
+                                           lahar_error *error)
+{
+    if (!lahar_column_values_reserve(&builder->times, count, builder->allocator)) {
+        return no_memory(builder, error);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        LAHAR_TRY(lahar_shard_builder_document(builder, ids[i], times_ns[i], error));
     }
     return LAHAR_OK;
 }

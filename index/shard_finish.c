@@ -1,8 +1,5 @@
 /* Writing a finished shard: lists, columns and uuid tables first, since the dictionaries
- * refer to them, then dictionaries, tops, directory, trailer.
- *
- * The term numbers that documents left behind are turned round by counting: each term's documents
- * come to lie side by side, in order, without sorting. */
+ * refer to them, then dictionaries, tops, directory, trailer. */
 #include "index/shard_builder.h"
 
 #include <stdlib.h>
@@ -12,6 +9,7 @@
 #include "index/postings.h"
 #include "index/shard_directory.h"
 #include "index/shard_format.h"
+#include "index/term_documents.h"
 #include "index/term_sort.h"
 #include "index/uuid_table.h"
 #include "index/vector.h"
@@ -25,9 +23,7 @@ enum {
 struct finish {
     struct lahar_shard_builder *builder;
     struct lahar_list_writer lists;
-    /* Documents of all terms; those of term t end before ends[t]. */
-    uint32_t *documents;
-    uint64_t *ends;
+    struct lahar_term_documents documents;
     /* Places of terms grouped by field: those of field f are order[first_of_field[f] ..). */
     uint32_t *order;
     uint64_t *first_of_field;
@@ -49,61 +45,12 @@ static void *allocate_array(const struct finish *finish, size_t count, size_t si
 static bool allocate_all(struct finish *finish)
 {
     const struct lahar_shard_builder *builder = finish->builder;
-    finish->documents = allocate_array(finish, builder->posting_count, sizeof(uint32_t));
-    finish->ends = allocate_array(finish, builder->terms.term_count, sizeof(uint64_t));
     finish->order = allocate_array(finish, builder->terms.term_count, sizeof(uint32_t));
     finish->first_of_field = allocate_array(finish, builder->field_count, sizeof(uint64_t));
     finish->directory.fields =
         allocate_array(finish, builder->field_count, sizeof(struct lahar_directory_field));
-    return finish->documents != NULL && finish->ends != NULL && finish->order != NULL &&
-           finish->first_of_field != NULL && finish->directory.fields != NULL;
-}
-
-static int compare_documents(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a;
-    const uint32_t y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* Puts the documents of a term in order, each once. */
-static void sort_documents(struct finish *finish, size_t term)
-{
-    struct lahar_term_state *state = &finish->builder->terms.states[term];
-    uint32_t *documents = finish->documents + (finish->ends[term] - state->document_count);
-    bool is_sorted = true;
-    for (uint32_t i = 1; i < state->document_count && is_sorted; i++) {
-        is_sorted = documents[i - 1] < documents[i];
-    }
-    if (is_sorted) {
-        return;
-    }
-    qsort(documents, state->document_count, sizeof documents[0], compare_documents);
-    uint32_t kept = 1;
-    for (uint32_t i = 1; i < state->document_count; i++) {
-        if (documents[i] != documents[kept - 1]) {
-            documents[kept++] = documents[i];
-        }
-    }
-    finish->ends[term] -= state->document_count - kept;
-    state->document_count = kept;
-}
-
-static void gather_documents(struct finish *finish)
-{
-    const struct lahar_shard_builder *builder = finish->builder;
-    uint64_t start = 0;
-    for (size_t i = 0; i < builder->terms.term_count; i++) {
-        finish->ends[i] = start;
-        start += builder->terms.states[i].document_count;
-    }
-    for (size_t i = 0; i < builder->posting_count; i++) {
-        const struct lahar_posting *posting = &builder->postings[i];
-        finish->documents[finish->ends[posting->term]++] = posting->document;
-    }
-    for (size_t i = 0; builder->are_postings_unsorted && i < builder->terms.term_count; i++) {
-        sort_documents(finish, i);
-    }
+    return finish->order != NULL && finish->first_of_field != NULL &&
+           finish->directory.fields != NULL;
 }
 
 static int compare_runs(const void *a, const void *b)
@@ -231,13 +178,6 @@ static void load_items(struct finish *finish, size_t field)
     }
 }
 
-static uint64_t write_documents(struct finish *finish, uint32_t term)
-{
-    const uint32_t count = finish->builder->terms.states[term].document_count;
-    return lahar_list_write(&finish->lists, finish->documents + (finish->ends[term] - count),
-                            count);
-}
-
 /* Leading bytes that the first and the last of sorted terms share, and so all do. */
 static size_t common_bytes(const struct lahar_term_item *items, size_t count)
 {
@@ -267,14 +207,15 @@ static bool write_field_terms(struct finish *finish, size_t field)
     /* A value that was looked up and never posted has no documents and is left out. */
     size_t used = 0;
     for (size_t i = 0; i < count; i++) {
-        if (finish->builder->terms.states[finish->items[i].term].document_count > 0) {
+        if (finish->builder->terms.states[finish->items[i].term].posting_count > 0) {
             finish->items[used++] = finish->items[i];
         }
     }
     if (entry->field_class == LAHAR_CLASS_UUID) {
         lahar_buffer_clear(&finish->folded);
         for (size_t i = 0; i < used; i++) {
-            finish->references[i] = write_documents(finish, finish->items[i].term);
+            finish->references[i] = lahar_term_documents_write(&finish->documents, &finish->lists,
+                                                               field, finish->items[i].term);
             lahar_buffer_put(&finish->folded, finish->items[i].folded, LAHAR_SHARD_UUID_SIZE);
         }
         if (finish->folded.has_failed) {
@@ -293,15 +234,15 @@ static bool write_field_terms(struct finish *finish, size_t field)
         if (i + PREFETCH_STEPS < used) {
             const struct lahar_term_item *ahead = &finish->items[i + PREFETCH_STEPS];
             __builtin_prefetch(ahead->folded);
-            __builtin_prefetch(&finish->ends[ahead->term]);
-            __builtin_prefetch(&finish->builder->terms.states[ahead->term]);
+            lahar_term_documents_prefetch(&finish->documents, ahead->term);
         }
         if (i + PREFETCH_STEPS / 2 < used) {
-            __builtin_prefetch(
-                &finish->documents[finish->ends[finish->items[i + PREFETCH_STEPS / 2].term] - 1]);
+            lahar_term_documents_prefetch_list(&finish->documents,
+                                               finish->items[i + PREFETCH_STEPS / 2].term);
         }
         lahar_dictionary_put(&writer, &finish->items[i],
-                             write_documents(finish, finish->items[i].term));
+                             lahar_term_documents_write(&finish->documents, &finish->lists, field,
+                                                        finish->items[i].term));
     }
     entry->dictionary.end = finish->blocks.size;
     return true;
@@ -417,7 +358,7 @@ static size_t find_grouping_field(const struct finish *finish)
         for (uint64_t k = 0; k < count; k++) {
             const struct lahar_term *term =
                 lahar_term_at(&builder->terms, finish->order[finish->first_of_field[i] + k]);
-            postings += builder->terms.states[term->number].document_count;
+            postings += builder->terms.states[term->number].posting_count;
         }
         /* The field is there in every document, so as many postings mean one each. */
         if (postings == builder->document_count) {
@@ -428,33 +369,50 @@ static size_t find_grouping_field(const struct finish *finish)
     return best;
 }
 
+/* Fills keys, by document, with numbers that are equal for documents of a group; false when the
+ * shard gets no groups. */
+static bool find_group_keys(const struct finish *finish, uint32_t *keys, uint32_t *key_count_out)
+{
+    const struct lahar_shard_builder *builder = finish->builder;
+    if (finish->documents.has_objects) {
+        memcpy(keys, builder->objects.of_document,
+               builder->objects.document_count * sizeof keys[0]);
+        *key_count_out = builder->objects.count;
+        return true;
+    }
+    const size_t field = find_grouping_field(finish);
+    if (field == builder->field_count) {
+        return false;
+    }
+    const uint64_t first = finish->first_of_field[field];
+    *key_count_out = (uint32_t)(finish->first_of_field[field + 1] - first);
+    for (uint32_t k = 0; k < *key_count_out; k++) {
+        const struct lahar_term *term = lahar_term_at(&builder->terms, finish->order[first + k]);
+        const uint64_t end = finish->documents.ends[term->number];
+        const uint64_t begin = end - builder->terms.states[term->number].posting_count;
+        for (uint64_t i = begin; i < end; i++) {
+            keys[finish->documents.postings[i]] = k;
+        }
+    }
+    return true;
+}
+
 /* Groups the documents and writes the table of groups; false when memory is refused. */
 static bool make_groups(struct finish *finish)
 {
     const struct lahar_shard_builder *builder = finish->builder;
-    const size_t field = find_grouping_field(finish);
-    if (field == builder->field_count) {
-        return true;
-    }
-    const uint64_t first = finish->first_of_field[field];
-    const uint32_t count = (uint32_t)(finish->first_of_field[field + 1] - first);
+    uint32_t key_count = 0;
     uint32_t *keys = allocate_array(finish, builder->document_count, sizeof *keys);
     if (keys == NULL) {
         return false;
     }
-    for (uint32_t k = 0; k < count; k++) {
-        const struct lahar_term *term = lahar_term_at(&builder->terms, finish->order[first + k]);
-        const uint64_t end = finish->ends[term->number];
-        const uint64_t begin = end - builder->terms.states[term->number].document_count;
-        for (uint64_t i = begin; i < end; i++) {
-            keys[finish->documents[i]] = k;
-        }
-    }
-    const bool is_done = lahar_group_map_init(&finish->groups, keys, builder->document_count, count,
-                                              builder->allocator);
+    const bool has_groups = find_group_keys(finish, keys, &key_count);
+    const bool is_done =
+        !has_groups || lahar_group_map_init(&finish->groups, keys, builder->document_count,
+                                            key_count, builder->allocator);
     lahar_release(builder->allocator, keys);
-    if (!is_done) {
-        return false;
+    if (!is_done || !has_groups) {
+        return is_done;
     }
     finish->lists.groups = &finish->groups;
     finish->directory.groups.group_count = finish->groups.group_count;
@@ -533,7 +491,6 @@ static bool write_all(struct finish *finish)
         directory->fields[i].field_class = builder->fields[i].field_class;
     }
     lahar_directory_put_header(finish->lists.out);
-    gather_documents(finish);
     for (size_t i = 0; i < builder->field_count; i++) {
         sort_runs(&builder->fields[i]);
     }
@@ -571,17 +528,18 @@ lahar_status lahar_shard_builder_finish(struct lahar_shard_builder *builder,
                             .lists = {.out = out,
                                       .base = base,
                                       .blobs = &builder->blobs,
-                                      .document_count = builder->document_count}};
+                                      .document_count = builder->document_count},
+                            .documents = {.builder = builder}};
     lahar_buffer_init(&finish.folded, allocator);
     lahar_buffer_init(&finish.blocks, allocator);
     lahar_buffer_init(&finish.tops, allocator);
     bool is_done = false;
-    if (!builder->has_failed && !out->has_failed && allocate_all(&finish)) {
+    if (!builder->has_failed && !out->has_failed && allocate_all(&finish) &&
+        lahar_term_documents_init(&finish.documents, builder)) {
         group_by_field(&finish);
         is_done = allocate_items(&finish) && write_all(&finish);
     }
-    lahar_release(allocator, finish.documents);
-    lahar_release(allocator, finish.ends);
+    lahar_term_documents_deinit(&finish.documents);
     lahar_release(allocator, finish.order);
     lahar_release(allocator, finish.first_of_field);
     lahar_release(allocator, finish.items);

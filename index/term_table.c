@@ -44,7 +44,7 @@ void lahar_term_table_clear(struct lahar_term_table *table)
     lahar_buffer_clear(&table->records);
 }
 
-static uint64_t hash_key(uint32_t field, const struct lahar_term_key *key)
+uint64_t lahar_term_hash(uint32_t field, const struct lahar_term_key *key)
 {
     const uint64_t seed = ((uint64_t)field << 8 | key->flags) * UINT64_C(0x9e3779b97f4a7c15);
     return XXH3_64bits_withSeed(key->data, (size_t)key->size + key->long_size, seed);
@@ -136,13 +136,26 @@ static bool is_term(const struct lahar_term_table *table, uint64_t slot, uint64_
            memcmp(term->bytes, key->data, (size_t)key->size + key->long_size) == 0;
 }
 
+void lahar_term_table_prefetch(const struct lahar_term_table *table, uint64_t hash)
+{
+    if (table->slots != NULL) {
+        __builtin_prefetch(&table->slots[slot_of(table, hash)]);
+        __builtin_prefetch(&table->recent[hash & (RECENT_COUNT - 1)]);
+    }
+}
+
 bool lahar_term_table_add(struct lahar_term_table *table, uint32_t field,
                           const struct lahar_term_key *key, uint32_t *place_out)
+{
+    return lahar_term_table_add_hashed(table, lahar_term_hash(field, key), field, key, place_out);
+}
+
+bool lahar_term_table_add_hashed(struct lahar_term_table *table, uint64_t hash, uint32_t field,
+                                 const struct lahar_term_key *key, uint32_t *place_out)
 {
     if (table->term_count * 4 >= table->slot_count * 3 && !grow_slots(table)) {
         return false;
     }
-    const uint64_t hash = hash_key(field, key);
     uint64_t *recent = &table->recent[hash & (RECENT_COUNT - 1)];
     if (is_term(table, *recent, hash, field, key)) {
         *place_out = (uint32_t)*recent - 1;

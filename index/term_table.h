@@ -28,7 +28,7 @@ struct lahar_term {
  * known terms stays in a small array. */
 struct lahar_term_state {
     uint32_t last_document; /* that the term was counted for; UINT32_MAX: none */
-    uint32_t document_count;
+    uint32_t posting_count; /* documents, and objects as one each */
 };
 
 struct lahar_term_table {
@@ -59,6 +59,13 @@ void lahar_term_table_clear(struct lahar_term_table *table);
 /* The place of the term's record, added when it is new; false when memory is refused. */
 bool lahar_term_table_add(struct lahar_term_table *table, uint32_t field,
                           const struct lahar_term_key *key, uint32_t *place_out);
+
+/* The same in three steps, so that a caller with many terms can hash some ahead and let the
+ * processor fetch what the look-up will touch. */
+uint64_t lahar_term_hash(uint32_t field, const struct lahar_term_key *key);
+void lahar_term_table_prefetch(const struct lahar_term_table *table, uint64_t hash);
+bool lahar_term_table_add_hashed(struct lahar_term_table *table, uint64_t hash, uint32_t field,
+                                 const struct lahar_term_key *key, uint32_t *place_out);
 
 /* Valid until the next term is added. */
 static inline const struct lahar_term *lahar_term_at(const struct lahar_term_table *table,

@@ -31,6 +31,10 @@ struct lahar_index_feed {
     struct lahar_shard_builder *builder;
     struct lahar_feed_field *fields; /* as many as the stream has, in their order */
     uint32_t first_document;         /* of the block being added */
+    uint32_t row_count;              /* of that block */
+    uint32_t object_ordinal;         /* of the field whose uuids tell objects apart; UINT32_MAX */
+    /* Of that field in the block being added, when the builder has taken it. */
+    const struct lahar_column *objects;
     struct lahar_provenance_feed provenance;
     struct lahar_buffer name;    /* scratch for "attr.<key>" */
     struct lahar_buffer values;  /* u32 by code */

@@ -24,6 +24,7 @@ lahar_status lahar_index_feed_create(const struct lahar_schema_catalog *catalog,
     feed->catalog = catalog;
     feed->stream = found;
     feed->allocator = allocator;
+    feed->object_ordinal = UINT32_MAX;
     feed->provenance.is_used =
         found->schema == LAHAR_SCHEMA_PROVENANCE &&
         lahar_schema_find_field(catalog, "source_system", 13, &feed->provenance.source_system);
@@ -151,6 +152,37 @@ struct lahar_shard_column lahar_index_column(const struct lahar_index_feed *feed
                                        .codes = lahar_column_codes(column)};
 }
 
+static struct lahar_shard_entries entries_of(const struct lahar_column *column)
+{
+    return (struct lahar_shard_entries){
+        .data = column->data.data,
+        .ends = column->kind == LAHAR_COLUMN_UUID ? NULL : lahar_column_ends(column),
+        .count = column->entry_count};
+}
+
+/* Whether the column has one value in each row of the block. */
+static bool is_full(const struct lahar_index_feed *feed, const struct lahar_column *column)
+{
+    return column->slot_count == feed->row_count && !column->has_repeat_in_row;
+}
+
+/* Whether the column has the same value in all rows of an object. */
+static bool is_of_objects(const struct lahar_index_feed *feed, const struct lahar_column *column)
+{
+    const struct lahar_column *objects = feed->objects;
+    return objects != NULL && column != objects && is_full(feed, column) &&
+           (column->source == objects || column->entry_count == 1 ||
+            objects->entry_count == objects->slot_count);
+}
+
+static lahar_status add_object_values(struct lahar_index_feed *feed, uint32_t field,
+                                      const struct lahar_column *column, lahar_error *error)
+{
+    const struct lahar_shard_entries entries = entries_of(column);
+    return lahar_shard_builder_object_column(feed->builder, field, &entries,
+                                             lahar_column_codes(column), error);
+}
+
 /* Keywords, texts or uuids. */
 static lahar_status add_values(struct lahar_index_feed *feed, uint32_t field,
                                const struct lahar_column *column, bool is_presence_known,
@@ -160,11 +192,8 @@ static lahar_status add_values(struct lahar_index_feed *feed, uint32_t field,
     if (values == NULL) {
         return no_memory(error);
     }
-    for (uint32_t entry = 0; entry < column->entry_count; entry++) {
-        const lahar_bytes bytes = lahar_column_entry(column, entry);
-        LAHAR_TRY(lahar_shard_builder_value(feed->builder, field, bytes.data, bytes.size,
-                                            &values[entry], error));
-    }
+    const struct lahar_shard_entries entries = entries_of(column);
+    LAHAR_TRY(lahar_shard_builder_values(feed->builder, field, &entries, values, error));
     const struct lahar_shard_column slots = lahar_index_column(feed, column);
     return lahar_shard_builder_post_column(feed->builder, field, &slots, values, is_presence_known,
                                            error);
@@ -278,7 +307,9 @@ static lahar_status add_map(struct lahar_index_feed *feed, const struct lahar_el
         uint32_t field = 0;
         LAHAR_TRY(lahar_index_attribute_field(
             feed, prefix, (lahar_bytes){attribute->key, attribute->key_size}, &field, error));
-        LAHAR_TRY(add_values(feed, field, &attribute->column, false, error));
+        LAHAR_TRY(is_of_objects(feed, &attribute->column)
+                      ? add_object_values(feed, field, &attribute->column, error)
+                      : add_values(feed, field, &attribute->column, false, error));
     }
     return add_unnamed(feed, prefix, element, error);
 }
@@ -315,7 +346,12 @@ static lahar_status add_element(struct lahar_index_feed *feed, struct lahar_feed
         return add_values(feed, place->field, &element->column, false, error);
     case LAHAR_KEYWORD:
     case LAHAR_UUID:
-        return add_values(feed, place->field, &element->column, false, error);
+        if (is_of_objects(feed, &element->column)) {
+            return add_object_values(feed, place->field, &element->column, error);
+        }
+        return &element->column == feed->objects
+                   ? LAHAR_OK
+                   : add_values(feed, place->field, &element->column, false, error);
     case LAHAR_LIST_UUID:
     case LAHAR_LIST_KEYWORD: {
         /* An empty list is a value too. */
@@ -328,14 +364,71 @@ static lahar_status add_element(struct lahar_index_feed *feed, struct lahar_feed
     }
 }
 
+/* Looks for the field of uuids that tells objects apart: of those in every row the one with most
+ * different ones of which some repeat. */
+static void choose_objects(struct lahar_index_feed *feed, const struct lahar_block_columns *block)
+{
+    uint32_t most = 1;
+    for (uint32_t i = 0; i < feed->stream->field_count; i++) {
+        const struct lahar_stream_field *field = &feed->stream->fields[i];
+        const struct lahar_element *element = block->scope->elements[i];
+        if (field->type != LAHAR_UUID || !field->is_indexed || field->is_hidden ||
+            element == NULL) {
+            continue;
+        }
+        const struct lahar_column *column = &element->column;
+        if (is_full(feed, column) && column->entry_count > most &&
+            column->entry_count <= column->slot_count - column->slot_count / 8) {
+            most = column->entry_count;
+            feed->object_ordinal = i;
+        }
+    }
+}
+
+/* Adds the column that tells objects apart, if there is one. */
+static lahar_status add_objects(struct lahar_index_feed *feed,
+                                const struct lahar_block_columns *block, lahar_error *error)
+{
+    feed->objects = NULL;
+    if (feed->first_document == 0) {
+        choose_objects(feed, block);
+    }
+    if (feed->object_ordinal == UINT32_MAX) {
+        return LAHAR_OK;
+    }
+    const struct lahar_element *element = block->scope->elements[feed->object_ordinal];
+    if (element == NULL || !is_full(feed, &element->column)) {
+        return LAHAR_OK;
+    }
+    const struct lahar_column *column = &element->column;
+    struct lahar_feed_field *place = &feed->fields[feed->object_ordinal];
+    uint32_t *values = lahar_index_reserve_values(&feed->values, column->entry_count);
+    if (values == NULL) {
+        return no_memory(error);
+    }
+    LAHAR_TRY(lahar_index_find_place(feed, place,
+                                     lahar_schema_field_name(feed->catalog, element->field),
+                                     LAHAR_CLASS_UUID, error));
+    const struct lahar_shard_entries entries = entries_of(column);
+    LAHAR_TRY(lahar_shard_builder_values(feed->builder, place->field, &entries, values, error));
+    const struct lahar_shard_column slots = lahar_index_column(feed, column);
+    bool is_taken = false;
+    LAHAR_TRY(lahar_shard_builder_objects(feed->builder, place->field, &slots, values,
+                                          column->entry_count, &is_taken, error));
+    if (is_taken) {
+        feed->objects = column;
+    }
+    return LAHAR_OK;
+}
+
 lahar_status lahar_index_feed_add(struct lahar_index_feed *feed,
                                   const struct lahar_block_columns *block, lahar_error *error)
 {
     feed->first_document = lahar_shard_builder_document_count(feed->builder);
-    for (uint32_t row = 0; row < block->row_count; row++) {
-        LAHAR_TRY(
-            lahar_shard_builder_document(feed->builder, block->ids[row], block->times[row], error));
-    }
+    feed->row_count = block->row_count;
+    LAHAR_TRY(lahar_shard_builder_documents(feed->builder, block->ids, block->times,
+                                            block->row_count, error));
+    LAHAR_TRY(add_objects(feed, block, error));
     for (uint32_t i = 0; i < feed->stream->field_count; i++) {
         const struct lahar_stream_field *field = &feed->stream->fields[i];
         const struct lahar_element *element = block->scope->elements[i];
@@ -350,5 +443,12 @@ lahar_status lahar_index_feed_add(struct lahar_index_feed *feed,
 lahar_status lahar_index_feed_finish(struct lahar_index_feed *feed, struct lahar_buffer *out,
                                      lahar_error *error)
 {
-    return lahar_shard_builder_finish(feed->builder, out, error);
+    const lahar_status status = lahar_shard_builder_finish(feed->builder, out, error);
+    /* The builder has forgotten its fields. */
+    memset(feed->fields, 0, feed->stream->field_count * sizeof feed->fields[0]);
+    feed->provenance.removed.is_known = false;
+    feed->provenance.source.is_known = false;
+    feed->object_ordinal = UINT32_MAX;
+    feed->objects = NULL;
+    return status;
 }

@@ -28,7 +28,8 @@ void lahar_index_feed_destroy(struct lahar_index_feed *feed); /* NULL is allowed
 /* The next block's events. A value is looked up once for all of its places in the block. */
 lahar_status lahar_index_feed_add(struct lahar_index_feed *feed,
                                   const struct lahar_block_columns *block, lahar_error *error);
-/* Appends the finished shard to out. */
+/* Appends the finished shard to out and readies the feed for the next one, with the memory that it
+ * has, whatever the status. */
 lahar_status lahar_index_feed_finish(struct lahar_index_feed *feed, struct lahar_buffer *out,
                                      lahar_error *error);
 

@@ -52,6 +52,7 @@ static void clear_buffer(struct lahar_buffer *buffer, const lahar_allocator *all
 void lahar_column_learn(struct lahar_column *column, const struct lahar_column *source,
                         uint32_t source_codes)
 {
+    column->source = source;
     if (column->slot_count < LESSON_SLOT_COUNT) {
         return;
     }
@@ -82,6 +83,7 @@ void lahar_column_clear(struct lahar_column *column)
     column->last_code = 0;
     column->last_row = UINT32_MAX;
     column->has_repeat_in_row = false;
+    column->source = NULL;
     clear_buffer(&column->codes, column->allocator);
     clear_buffer(&column->rows, column->allocator);
     clear_buffer(&column->ends, column->allocator);

@@ -36,6 +36,9 @@ struct lahar_column {
     bool is_field;        /* lives as long as the writer, so that others may follow it */
     bool is_hashed;       /* looks for repeats in this block */
     uint8_t plain_blocks; /* blocks still to be taken without looking */
+    /* The column on which this one depends in the block that has been encoded: rows with equal
+     * codes there have equal ones here. NULL: none is known. */
+    const struct lahar_column *source;
     /* The column whose value in a row told this one's in the last block, or NULL, and
      * by code of that column what was seen here. A guess only: it is compared. */
     const struct lahar_column *followed;
