@@ -1,4 +1,4 @@
-/* Appending and waiting: the calls of producers and readers around the ring. */
+/* Appending and viewing: the calls of producers and readers around the ring. */
 #include <string.h>
 #include <time.h>
 
@@ -7,9 +7,6 @@
 
 /* How long a wait for memory sleeps before it looks again by itself. */
 static const uint64_t look_again_ns = 50000000;
-/* A write that a waiting thread carries out by itself cannot be given up: only those who have
- * this much time do so. */
-static const uint64_t patience_ns = 1000000000;
 
 uint64_t lahar_journals_next_id(const struct lahar_journals *journals)
 {
@@ -30,16 +27,6 @@ void lahar_journals_set_ceiling(struct lahar_journals *journals, uint64_t ceilin
 static uint64_t clock_now(const struct lahar_journals *journals)
 {
     return journals->io->ops->monotonic_ns(journals->io);
-}
-
-/* The point in time a wait from now ends at. */
-static uint64_t end_of(const struct lahar_journals *journals, uint64_t wait_ns)
-{
-    if (wait_ns == LAHAR_NO_WAIT || wait_ns == LAHAR_WAIT_FOREVER) {
-        return wait_ns;
-    }
-    const uint64_t now_ns = clock_now(journals);
-    return wait_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + wait_ns;
 }
 
 static lahar_status check_state(struct lahar_journals *journals, lahar_error *error)
@@ -277,7 +264,7 @@ lahar_status lahar_journals_append(struct lahar_journals *journals, uint32_t pro
     lahar_status status =
         try_append(journals, producer, &frame, least, LAHAR_NO_WAIT, &first_id, error);
     const bool must_wait = status == LAHAR_BUSY || durability == LAHAR_DURABILITY_COMMIT;
-    const uint64_t end_ns = must_wait ? end_of(journals, deadline_ns) : 0;
+    const uint64_t end_ns = must_wait ? lahar_journals_end_of(journals, deadline_ns) : 0;
     if (status == LAHAR_BUSY) {
         status = append_slowly(journals, producer, &frame, least, end_ns, &first_id, error);
     }
@@ -294,109 +281,6 @@ lahar_status lahar_journals_append(struct lahar_journals *journals, uint32_t pro
                                      left_ns, error);
     }
     return status;
-}
-
-/* --- waiting
- * ---------------------------------------------------------------------------------------- */
-
-/* What has to be durable for whoever waits for id: all below this, as far as it exists. */
-static uint64_t above(const struct lahar_journals *journals, uint64_t id)
-{
-    const uint64_t next_id = lahar_journals_next_id(journals);
-    return id < next_id ? id + 1 : next_id;
-}
-
-/* LAHAR_BUSY: not yet. */
-static lahar_status check_durable(struct lahar_journals *journals, uint64_t id, lahar_error *error)
-{
-    if (lahar_journals_durable_id(journals) > id) {
-        return LAHAR_OK;
-    }
-    LAHAR_TRY(lahar_journals_health(journals, error));
-    if (lahar_journals_is_full(journals)) {
-        return lahar_fail(error, LAHAR_NO_SPACE, "the journals wait for disk space");
-    }
-    return LAHAR_BUSY;
-}
-
-/* A thread that waits alone need not wake another to write for it; several are better served by
- * the writer, which goes on with the next write at once. */
-static bool lead(struct lahar_journals *journals)
-{
-    bool has_written = false;
-    if (atomic_load_explicit(&journals->durable_waiters, memory_order_relaxed) == 1) {
-        for (uint32_t j = 0; j < journals->journal_count && !has_written; j++) {
-            has_written = lahar_journal_is_behind(&journals->journals[j]) &&
-                          lahar_journal_lead(&journals->journals[j]);
-        }
-    }
-    return has_written;
-}
-
-/* One look and, if there is time, one write, one sleep or one round of steps. LAHAR_BUSY: not
- * yet. */
-static lahar_status wait_once(struct lahar_journals *journals, struct lahar_gate *gate, uint64_t id,
-                              uint64_t end_ns, lahar_error *error)
-{
-    const uint32_t ticket = lahar_gate_enter(gate);
-    const bool is_forever = end_ns == LAHAR_WAIT_FOREVER;
-    const uint64_t now_ns = is_forever || end_ns == LAHAR_NO_WAIT ? 0 : clock_now(journals);
-    lahar_journals_raise_wanted(journals, above(journals, id));
-    lahar_status status = check_durable(journals, id, error);
-    const bool may_lead = status == LAHAR_BUSY && (is_forever || end_ns > now_ns + patience_ns);
-    if (may_lead && lead(journals)) {
-        lahar_gate_leave(gate);
-        return LAHAR_BUSY;
-    }
-    lahar_journals_want(journals, above(journals, id));
-    if (status == LAHAR_BUSY) {
-        if (now_ns >= end_ns) {
-            status = lahar_fail(error, LAHAR_TIMEOUT, "id %llu is not durable yet",
-                                (unsigned long long)id);
-        } else if (journals->has_threads) {
-            lahar_gate_sleep(gate, ticket, is_forever ? LAHAR_WAIT_FOREVER : end_ns - now_ns);
-        } else if (!lahar_journals_run(journals)) {
-            status = lahar_fail(error, LAHAR_TIMEOUT, "no step can make id %llu durable",
-                                (unsigned long long)id);
-        }
-    }
-    lahar_gate_leave(gate);
-    return status;
-}
-
-lahar_status lahar_journals_wait(struct lahar_journals *journals, uint64_t id, uint64_t deadline_ns,
-                                 lahar_error *error)
-{
-    lahar_status status = check_durable(journals, id, error);
-    if (status == LAHAR_OK) {
-        return LAHAR_OK;
-    }
-    if (status != LAHAR_BUSY) {
-        lahar_journals_want(journals, above(journals, id));
-        return status;
-    }
-    const uint64_t end_ns = end_of(journals, deadline_ns);
-    struct lahar_gate *gate = lahar_durable_wait_gate(&journals->durable_wait, id);
-    (void)atomic_fetch_add_explicit(&journals->durable_waiters, 1, memory_order_relaxed);
-    do {
-        status = wait_once(journals, gate, id, end_ns, error);
-    } while (status == LAHAR_BUSY);
-    (void)atomic_fetch_sub_explicit(&journals->durable_waiters, 1, memory_order_relaxed);
-    return status;
-}
-
-lahar_status lahar_journals_notify(struct lahar_journals *journals, uint64_t id,
-                                   lahar_durable_callback callback, void *context,
-                                   lahar_error *error)
-{
-    LAHAR_TRY(lahar_durable_wait_add(&journals->durable_wait, id, callback, context, error));
-    lahar_journals_want(journals, above(journals, id));
-    /* What rose before the request was added did not see it. */
-    if (lahar_journals_durable_id(journals) > id ||
-        atomic_load_explicit(&journals->state, memory_order_seq_cst) >= LAHAR_JOURNALS_POISONED) {
-        lahar_gate_signal(&journals->durable_wait.changed);
-    }
-    return LAHAR_OK;
 }
 
 /* --- reading and forgetting
@@ -418,7 +302,7 @@ lahar_status lahar_journals_view(struct lahar_journals *journals, uint64_t wait_
             return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to list the resident batches");
         }
         if (is_first) {
-            end_ns = end_of(journals, wait_ns);
+            end_ns = lahar_journals_end_of(journals, wait_ns);
         }
         if (end_ns == LAHAR_NO_WAIT || clock_now(journals) >= end_ns) {
             return lahar_fail(error, LAHAR_BUSY, "events below %llu are being published",

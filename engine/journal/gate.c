@@ -2,6 +2,7 @@
  * the thread sleep, so that a signal between the two is not lost. */
 #include "engine/journal/gate.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <stddef.h>
@@ -31,6 +32,16 @@ void lahar_gate_sleep(struct lahar_gate *gate, uint32_t ticket, uint64_t wait_ns
                   wait_ns == UINT64_MAX ? NULL : &timeout, NULL, 0);
 }
 
+bool lahar_gate_sleep_for(struct lahar_gate *gate, uint32_t ticket, uint32_t bits, uint64_t end_ns)
+{
+    const uint64_t second_ns = 1000000000;
+    const struct timespec end = {(time_t)(end_ns / second_ns), (long)(end_ns % second_ns)};
+    /* This call takes the point in time itself, of the monotonic clock. */
+    return syscall(SYS_futex, &gate->sequence, FUTEX_WAIT_BITSET_PRIVATE, ticket,
+                   end_ns == UINT64_MAX ? NULL : &end, NULL, bits) != 0 &&
+           errno == ETIMEDOUT;
+}
+
 void lahar_gate_leave(struct lahar_gate *gate)
 {
     (void)atomic_fetch_sub_explicit(&gate->waiters, 1, memory_order_release);
@@ -38,8 +49,18 @@ void lahar_gate_leave(struct lahar_gate *gate)
 
 void lahar_gate_signal(struct lahar_gate *gate)
 {
+    lahar_gate_signal_for(gate, FUTEX_BITSET_MATCH_ANY);
+}
+
+void lahar_gate_signal_for(struct lahar_gate *gate, uint32_t bits)
+{
     (void)atomic_fetch_add_explicit(&gate->sequence, 1, memory_order_seq_cst);
     if (atomic_load_explicit(&gate->waiters, memory_order_seq_cst) != 0) {
-        (void)syscall(SYS_futex, &gate->sequence, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+        lahar_gate_wake(gate, bits, INT_MAX);
     }
+}
+
+void lahar_gate_wake(struct lahar_gate *gate, uint32_t bits, int count)
+{
+    (void)syscall(SYS_futex, &gate->sequence, FUTEX_WAKE_BITSET_PRIVATE, count, NULL, NULL, bits);
 }

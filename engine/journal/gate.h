@@ -23,8 +23,15 @@ uint32_t lahar_gate_enter(struct lahar_gate *gate);
 /* Returns when the gate was signalled after the ticket was drawn, when wait_ns are over, or
  * for no reason. */
 void lahar_gate_sleep(struct lahar_gate *gate, uint32_t ticket, uint64_t wait_ns);
+/* The same until a point in time of the monotonic clock (UINT64_MAX: for ever) and, of the signals
+ * for some, only by those that share a bit. Returns whether that time has come. */
+bool lahar_gate_sleep_for(struct lahar_gate *gate, uint32_t ticket, uint32_t bits, uint64_t end_ns);
 void lahar_gate_leave(struct lahar_gate *gate);
 /* Wakes every waiter. Any thread. */
 void lahar_gate_signal(struct lahar_gate *gate);
+/* Wakes those that sleep for one of the bits, with one system call. Any thread. */
+void lahar_gate_signal_for(struct lahar_gate *gate, uint32_t bits);
+/* Only the system call: wakes at most count of those that sleep for one of the bits. Any thread. */
+void lahar_gate_wake(struct lahar_gate *gate, uint32_t bits, int count);
 
 #endif

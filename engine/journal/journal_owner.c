@@ -61,24 +61,30 @@ static bool let_go(struct lahar_journal *journal)
     return is_wanted;
 }
 
-bool lahar_journal_lead(struct lahar_journal *journal)
+enum lahar_lead lahar_journal_lead(struct lahar_journal *journal)
 {
     struct lahar_journals *journals = journal->journals;
     uint32_t word = atomic_load_explicit(&journal->owner, memory_order_seq_cst);
     do {
         if ((word & held) != 0) {
-            return false;
+            return (word & LAHAR_OWNER_PRODUCER) != 0 ? LAHAR_LEAD_HELD : LAHAR_LEAD_REFUSED;
         }
     } while (!change(journal, &word, LAHAR_OWNER_PRODUCER));
-    const bool has_written = lahar_journal_drive(journal);
+    lahar_commit_group_end(journals);
+    const enum lahar_lead outcome = lahar_journal_drive(journal);
     const bool needs_writer = lahar_journal_needs_writer(journal);
     if (let_go(journal) || needs_writer) {
         journals->ring_set.wake(journals, journal->number);
     }
-    if (has_written) {
+    if (outcome == LAHAR_LEAD_WROTE) {
         lahar_catalog_walk(&journals->catalog);
     }
-    return has_written;
+    return outcome;
+}
+
+bool lahar_journal_is_held(const struct lahar_journal *journal)
+{
+    return (atomic_load_explicit(&journal->owner, memory_order_seq_cst) & held) != 0;
 }
 
 void lahar_journal_call_owner(struct lahar_journal *journal)

@@ -337,6 +337,25 @@ static struct lahar_write *begin_write(struct lahar_journal *journal, struct lah
     return write;
 }
 
+/* Whether what is pending in the chunk is one small durable write with nothing before it. */
+static bool is_small_and_next(const struct lahar_journal *journal, const struct lahar_chunk *chunk)
+{
+    const struct lahar_journals *journals = journal->journals;
+    return journal->write_count == 0 && !journal->sync.is_in_use &&
+           find_unsynced(journal) == NULL &&
+           page_up(chunk->used) - page_down(chunk->submitted) <= LAHAR_JOURNAL_BOUNCE_SIZE &&
+           !atomic_load_explicit(&journals->lacks_dsync, memory_order_relaxed);
+}
+
+/* Whether threads that wait for one another will write this themselves. */
+static bool is_left_to_group(struct lahar_journal *journal, const struct lahar_chunk *chunk)
+{
+    struct lahar_journals *journals = journal->journals;
+    return lahar_commit_group_is_forming(journals) && is_small_and_next(journal, chunk) &&
+           atomic_load_explicit(&journals->durable_wait.request_count, memory_order_relaxed) == 0 &&
+           lahar_journals_find_sole(journals) == journal;
+}
+
 static bool submit_write(struct lahar_journal *journal, uint64_t now_ns)
 {
     struct lahar_journals *journals = journal->journals;
@@ -358,24 +377,27 @@ static bool submit_write(struct lahar_journal *journal, uint64_t now_ns)
     if (is_urgent && (find_unsynced(journal) != NULL || has_plain_write(journal))) {
         return false; /* the sync that waits for these comes first */
     }
+    if (is_urgent && is_left_to_group(journal, chunk)) {
+        return false;
+    }
     grow_for_backlog(journal, chunk, now_ns);
     struct lahar_write *write = begin_write(journal, chunk, is_urgent);
     lahar_journal_submit(write);
     return true;
 }
 
-bool lahar_journal_drive(struct lahar_journal *journal)
+enum lahar_lead lahar_journal_drive(struct lahar_journal *journal)
 {
     struct lahar_journals *journals = journal->journals;
     struct lahar_io *io = journals->io;
     (void)lahar_journal_scan(journal);
     struct lahar_chunk *chunk = find_unsubmitted(journal);
-    if (chunk == NULL || journal->write_count != 0 || journal->sync.is_in_use ||
-        find_unsynced(journal) != NULL ||
-        page_up(chunk->used) - page_down(chunk->submitted) > LAHAR_JOURNAL_BOUNCE_SIZE ||
-        atomic_load_explicit(&journals->lacks_dsync, memory_order_relaxed) ||
+    if (chunk == NULL && journal->write_count == 0 && find_unsynced(journal) == NULL) {
+        return LAHAR_LEAD_NOTHING;
+    }
+    if (chunk == NULL || !is_small_and_next(journal, chunk) ||
         atomic_load_explicit(&journals->state, memory_order_acquire) >= LAHAR_JOURNALS_POISONED) {
-        return false;
+        return LAHAR_LEAD_REFUSED;
     }
     struct lahar_write *write = begin_write(journal, chunk, true);
     write->is_driven = true;
@@ -383,7 +405,7 @@ bool lahar_journal_drive(struct lahar_journal *journal)
     (void)atomic_fetch_add_explicit(&journals->submits, 1, memory_order_relaxed);
     lahar_journal_complete(write, io->ops->monotonic_ns(io));
     write->is_driven = false;
-    return true;
+    return LAHAR_LEAD_WROTE;
 }
 
 /* --- jumbo batches: written in pieces, then synced ------------------------------------------ */

@@ -61,6 +61,15 @@ void lahar_journals_raise_wanted(struct lahar_journals *journals, uint64_t id)
     }
 }
 
+uint64_t lahar_journals_end_of(const struct lahar_journals *journals, uint64_t wait_ns)
+{
+    if (wait_ns == LAHAR_NO_WAIT || wait_ns == LAHAR_WAIT_FOREVER) {
+        return wait_ns;
+    }
+    const uint64_t now_ns = journals->io->ops->monotonic_ns(journals->io);
+    return wait_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + wait_ns;
+}
+
 bool lahar_journal_is_behind(const struct lahar_journal *journal)
 {
     return lahar_ring_position(&journal->journals->ring_set, journal->ring) >
@@ -143,7 +152,9 @@ static void wake_writer(void *context, uint32_t journal)
 static void durable_rose(void *context, uint64_t from_id, uint64_t to_id)
 {
     struct lahar_journals *journals = context;
-    lahar_durable_wait_rose(&journals->durable_wait, from_id, to_id);
+    lahar_commit_group_expect(journals);
+    lahar_durable_wait_rose(&journals->durable_wait, from_id, to_id,
+                            atomic_load_explicit(&journals->durable_waiters, memory_order_relaxed));
 }
 
 static void walked(void *context)

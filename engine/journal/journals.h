@@ -94,6 +94,15 @@ struct lahar_journal {
     struct lahar_chunk *jumbos; /* in the order they came; the first one is being written */
 };
 
+/* Commits that go into one write together; see commit_wait.c. */
+struct lahar_commit_group {
+    /* Number of the group in the high half; in the low half how many threads have begun to wait
+     * since it began, which the last one before it ended. */
+    _Atomic uint64_t word;
+    _Atomic uint32_t target;   /* the arrival that makes the group complete leads */
+    _Atomic uint64_t write_ns; /* how long a led write takes, smoothed */
+};
+
 struct lahar_writer {
     struct lahar_journals *journals;
     uint32_t number;
@@ -125,6 +134,7 @@ struct lahar_journals {
     struct lahar_file_pool files;
     struct lahar_catalog catalog;
     struct lahar_durable_wait durable_wait;
+    struct lahar_commit_group group;
     struct lahar_journal journals[LAHAR_JOURNAL_COUNT];
     struct lahar_writer writers[LAHAR_JOURNAL_COUNT];
 
@@ -163,6 +173,13 @@ struct lahar_journals {
     uint64_t first_id;
 };
 
+/* What became of a producer's attempt to write for itself and all who wait. */
+enum lahar_lead {
+    LAHAR_LEAD_WROTE = 1,
+    LAHAR_LEAD_NOTHING = 2, /* nothing new is published below the first hole */
+    LAHAR_LEAD_HELD = 3,    /* another producer has the journal */
+    LAHAR_LEAD_REFUSED = 4  /* the writer has it, or has to: lahar_journal_call_owner is needed */
+};
 /* --- journal_writer.c: one journal ------------------------------------------------------ */
 
 lahar_status lahar_journal_init(struct lahar_journals *journals, uint32_t number,
@@ -173,8 +190,8 @@ bool lahar_journal_step(struct lahar_journal *journal, uint64_t now_ns);
 /* Finds what is published; the owner. */
 bool lahar_journal_scan(struct lahar_journal *journal);
 /* Writes what is published, durably and in the calling thread, if that is one small write and
- * nothing else has to be done first. Returns whether it wrote. */
-bool lahar_journal_drive(struct lahar_journal *journal);
+ * nothing else has to be done first: WROTE, NOTHING or REFUSED. */
+enum lahar_lead lahar_journal_drive(struct lahar_journal *journal);
 /* Whether there is something that the writer has to do. */
 bool lahar_journal_needs_writer(const struct lahar_journal *journal);
 /* What its writer has to be woken for while it sleeps. */
@@ -188,11 +205,22 @@ uint64_t lahar_journal_next_ns(const struct lahar_journal *journal);
 bool lahar_journal_own(struct lahar_journal *journal);
 /* Lets go if nothing is in flight. */
 void lahar_journal_disown(struct lahar_journal *journal);
-/* For a producer that waits for stable storage: one write by itself. False: nothing was written;
- * lahar_journal_call_owner is needed. */
-bool lahar_journal_lead(struct lahar_journal *journal);
+/* For a producer that waits for stable storage: one write in its own thread. */
+enum lahar_lead lahar_journal_lead(struct lahar_journal *journal);
+bool lahar_journal_is_held(const struct lahar_journal *journal);
 /* Sees to it that what was published in the journal is looked at. */
 void lahar_journal_call_owner(struct lahar_journal *journal);
+
+/* --- commit_wait.c: waiting for stable storage ---------------------------------------------- */
+
+/* By the thread that leads, before it looks at what is published. */
+void lahar_commit_group_end(struct lahar_journals *journals);
+/* Before waiters are woken: they are expected back. */
+void lahar_commit_group_expect(struct lahar_journals *journals);
+/* Whether threads wait for one another; the first of them sees to it that one of them leads. */
+bool lahar_commit_group_is_forming(const struct lahar_journals *journals);
+/* The journal that alone has something to write; NULL: there are several or none. */
+struct lahar_journal *lahar_journals_find_sole(struct lahar_journals *journals);
 
 /* --- journal_completion.c: what came back ------------------------------------------------ */
 
@@ -215,6 +243,8 @@ bool lahar_journals_run(struct lahar_journals *journals);
 
 /* --- shared ------------------------------------------------------------------------------ */
 
+/* The point in time that a wait from now ends at. */
+uint64_t lahar_journals_end_of(const struct lahar_journals *journals, uint64_t wait_ns);
 bool lahar_journals_is_urgent(const struct lahar_journals *journals);
 /* How many journals the threads that wait for stable storage can make use of. */
 uint32_t lahar_journals_for_waiters(const struct lahar_journals *journals);

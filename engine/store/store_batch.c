@@ -211,8 +211,5 @@ lahar_status lahar_append(lahar_batch *batch, const lahar_event *event,
         return lahar_fail(error, LAHAR_INVALID, "lahar_append needs an empty batch");
     }
     LAHAR_TRY(lahar_batch_add(batch, event, error));
-    const lahar_status status = lahar_batch_commit(batch, options, id_out, error);
-    /* The caller still has the event; after a refusal the same call is made again. */
-    lahar_batch_clear(batch);
-    return status;
+    return lahar_batch_commit(batch, options, id_out, error);
 }

@@ -23,8 +23,12 @@ SHORT = [
     ("owner.pml", ["BATCHES=1", "NO_CALL"], True),
     ("owner.pml", ["BATCHES=1", "BLIND"], True),
     ("owner.pml", ["BATCHES=1", "NO_WANTED"], True),
+    ("group.pml", ["BATCHES=1"], False),
+    ("group.pml", ["BATCHES=1", "NO_DEPART"], True),
+    ("group.pml", ["BATCHES=1", "LATE_END"], True),
 ]
 LONG = [
+    ("group.pml", ["BATCHES=1", "ALONE"], True),
     ("ring.pml", [], False),
     ("ring.pml", ["BATCHES=2", "WINDOW=1"], False),
     ("ring.pml", ["BATCHES=2", "WINDOW=1", "NO_ALARM"], True),

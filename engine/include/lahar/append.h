@@ -53,16 +53,18 @@ typedef struct lahar_append_options {
  * as the store, LAHAR_WAIT_FOREVER. No lock and no allocation; blocks only
  * for memory (back-pressure) and under COMMIT.
  * LAHAR_BUSY (LAHAR_NO_WAIT) or LAHAR_TIMEOUT: no memory in time, nothing was
- * appended, the batch is kept. Under COMMIT, LAHAR_TIMEOUT with *first_id_out != 0:
- * appended and visible, not yet durable. LAHAR_POISONED with *first_id_out != 0:
- * appended, will not become durable. LAHAR_NO_SPACE, LAHAR_READ_ONLY,
- * LAHAR_CLOSED. */
+ * appended, the batch is kept, as after every failure that appended nothing.
+ * Under COMMIT, LAHAR_TIMEOUT with *first_id_out != 0: appended and visible, not
+ * yet durable. LAHAR_POISONED with *first_id_out != 0: appended, will not become
+ * durable. LAHAR_NO_SPACE, LAHAR_READ_ONLY, LAHAR_CLOSED. */
 LAHAR_API LAHAR_NODISCARD lahar_status lahar_batch_commit(lahar_batch *batch,
                                                           const lahar_append_options *options,
                                                           uint64_t *first_id_out,
                                                           lahar_error *error);
 
-/* One event by itself: the batch must be empty; same rules. */
+/* One event by itself: the batch must be empty (LAHAR_INVALID); same rules. After a failure with
+ * *id_out == 0 the batch holds the event, if it could be encoded: lahar_batch_commit tries
+ * again, lahar_batch_clear gives it up. */
 LAHAR_API LAHAR_NODISCARD lahar_status lahar_append(lahar_batch *batch, const lahar_event *event,
                                                     const lahar_append_options *options,
                                                     uint64_t *id_out, lahar_error *error);

@@ -70,6 +70,29 @@ Test(store_batch, refuses_unknown_streams_and_nonsense_options)
     store_fixture_deinit(&fixture);
 }
 
+Test(store_batch, keeps_a_single_event_that_was_not_appended)
+{
+    struct store_fixture fixture;
+    store_fixture_init(&fixture, 1);
+    store_fixture_open(&fixture);
+    lahar_batch *batch = NULL;
+    cr_assert_eq(lahar_batch_create(fixture.store, &batch, NULL), LAHAR_OK);
+    const lahar_event event = {.stream = store_fixture_stream(&fixture, 0)};
+    const lahar_append_options wrong = {sizeof wrong, (lahar_durability)12, 0};
+    uint64_t id = 7;
+    cr_assert_eq(lahar_append(batch, &event, &wrong, &id, NULL), LAHAR_INVALID);
+    cr_assert_eq(id, 0);
+    cr_assert_eq(lahar_batch_event_count(batch), 1);
+    cr_assert_eq(lahar_append(batch, &event, NULL, &id, NULL), LAHAR_INVALID);
+    cr_assert_eq(lahar_batch_event_count(batch), 1);
+    cr_assert_eq(lahar_batch_commit(batch, NULL, &id, NULL), LAHAR_OK);
+    cr_assert_eq(id, 1);
+    cr_assert_eq(lahar_batch_event_count(batch), 0);
+    lahar_batch_destroy(batch);
+    store_fixture_close(&fixture);
+    store_fixture_deinit(&fixture);
+}
+
 Test(store_batch, allocates_nothing_once_warm)
 {
     struct store_fixture fixture;
