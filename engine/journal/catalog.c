@@ -99,10 +99,8 @@ static size_t find(const struct lahar_catalog *catalog, uint64_t id)
 static void add(struct lahar_catalog *catalog, struct lahar_resident_batch batch,
                 const struct lahar_catalog_entry *entry)
 {
-    if (batch.arrival_ns > catalog->arrival_ns) {
-        catalog->arrival_ns = batch.arrival_ns;
-    }
-    batch.arrival_ns = catalog->arrival_ns;
+    batch.arrival_ns = lahar_arrival_after(catalog->arrival_ns, batch.arrival_ns);
+    catalog->arrival_ns = batch.arrival_ns;
     catalog->array->batches[catalog->count] = batch;
     catalog->array->entries[catalog->count] = *entry;
     catalog->count++;

@@ -64,7 +64,7 @@ struct lahar_catalog {
     size_t first;         /* index of the oldest batch not forgotten */
     size_t count;         /* batches in the array, forgotten ones included */
     size_t durable_count; /* batches below are durable */
-    int64_t arrival_ns;   /* largest so far */
+    int64_t arrival_ns;   /* of the newest batch */
     uint64_t resident_bytes;
     uint64_t resident_events;
     uint64_t appended_bytes; /* rows and offsets walked since the opening */

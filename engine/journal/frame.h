@@ -69,6 +69,17 @@ void lahar_frame_load(const uint8_t *from, struct lahar_frame *frame_out);
 bool lahar_frame_check(const uint8_t *from, uint64_t available, uint32_t seed, uint64_t position,
                        struct lahar_frame *frame_out);
 
+/* The arrival time of a batch whose frame says arrival_ns, behind one of before_ns: later than any
+ * before it, so that it tells the events of one batch from those of the next in event files too,
+ * which know no batches. */
+static inline int64_t lahar_arrival_after(int64_t before_ns, int64_t arrival_ns)
+{
+    if (arrival_ns > before_ns) {
+        return arrival_ns;
+    }
+    return before_ns < INT64_MAX ? before_ns + 1 : before_ns;
+}
+
 #ifdef LAHAR_PLANTED_BUGS
 /* Encoding and checking with the mistakes of bugs (enum lahar_journal_bug). */
 void lahar_frame_encode_planted(uint8_t *to, const struct lahar_frame *frame, uint32_t seed,

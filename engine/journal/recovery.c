@@ -161,7 +161,7 @@ static lahar_status build(struct lahar_recovery_scan *scan, struct lahar_journal
     int64_t arrival_ns = INT64_MIN;
     for (size_t i = 0; i < kept; i++) {
         const struct lahar_frame *frame = &memory->frames[i].frame;
-        arrival_ns = frame->arrival_ns > arrival_ns ? frame->arrival_ns : arrival_ns;
+        arrival_ns = lahar_arrival_after(arrival_ns, frame->arrival_ns);
         memory->batches[i] = (struct lahar_resident_batch){
             .first_id = frame->first_id,
             .event_count = frame->event_count,

@@ -4,6 +4,7 @@
 
 #include "engine/event/row.h"
 #include "engine/provenance/identity.h"
+#include "engine/provenance/pair_table.h"
 #include "io/base/error.h"
 
 static lahar_status no_memory(lahar_error *error)
@@ -291,51 +292,24 @@ lahar_status lahar_prov_decode(const struct lahar_prov_fields *fields, const lah
 
 /* --- attributes ----------------------------------------------------------------------------- */
 
-static bool has_key(const lahar_pair *pairs, size_t count, lahar_bytes key)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (lahar_bytes_equal(pairs[i].key, key)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 lahar_status lahar_prov_overlay(const lahar_pair *previous, size_t previous_count,
                                 const lahar_pair *updated, size_t updated_count,
                                 struct lahar_arena *arena, const lahar_pair **pairs_out,
                                 size_t *count_out, lahar_error *error)
 {
-    lahar_pair *pairs =
-        lahar_arena_allocate(arena, (previous_count + updated_count) * sizeof *pairs + 1);
+    struct lahar_pair_table table;
     size_t count = 0;
-    if (pairs == NULL) {
+    if (!lahar_pair_table_init(&table, previous_count + updated_count, arena)) {
         return no_memory(error);
     }
-    for (size_t i = 0; i < previous_count; i++) {
-        if (previous[i].is_null) {
-            continue;
-        }
-        if (!has_key(updated, updated_count, previous[i].key)) {
-            pairs[count++] = previous[i];
-            continue;
-        }
-        if (has_key(pairs, count, previous[i].key)) {
-            continue;
-        }
-        for (size_t j = 0; j < updated_count; j++) {
-            if (!updated[j].is_null && lahar_bytes_equal(updated[j].key, previous[i].key)) {
-                pairs[count++] = updated[j];
-            }
+    lahar_pair_table_put(&table, previous, previous_count);
+    lahar_pair_table_put(&table, updated, updated_count);
+    for (size_t i = 0; i < table.count; i++) {
+        if (!table.pairs[i].is_null) {
+            table.pairs[count++] = table.pairs[i];
         }
     }
-    const size_t inherited_count = count;
-    for (size_t i = 0; i < updated_count; i++) {
-        if (!updated[i].is_null && !has_key(pairs, inherited_count, updated[i].key)) {
-            pairs[count++] = updated[i];
-        }
-    }
-    *pairs_out = pairs;
+    *pairs_out = table.pairs;
     *count_out = count;
     return LAHAR_OK;
 }

@@ -39,6 +39,14 @@ lahar_status lahar_session_open(lahar_provenance *provenance, lahar_bytes compon
     return LAHAR_OK;
 }
 
+int64_t lahar_session_moment(struct lahar_session *session)
+{
+    struct lahar_io *io = session->provenance->io;
+    const int64_t now_ns = io->ops->realtime_ns(io);
+    session->last_ns = now_ns > session->last_ns ? now_ns : session->last_ns + 1;
+    return session->last_ns;
+}
+
 void lahar_session_close(lahar_session *session)
 {
     if (session == NULL) {
@@ -179,6 +187,7 @@ static lahar_status add_flowfile(struct lahar_session *session, const lahar_flow
         return lahar_session_no_memory(error);
     }
     added.before = added.now;
+    added.created_ns = lahar_session_moment(session);
     session->flowfiles[session->flowfile_count] = added;
     *added_out = &session->flowfiles[session->flowfile_count++];
     return LAHAR_OK;
@@ -273,8 +282,7 @@ static lahar_status add_event(struct lahar_session *session, const lahar_prov_ev
         return lahar_session_no_memory(error);
     }
     if (added.event.time_ns == LAHAR_TIME_OF_ARRIVAL) {
-        struct lahar_io *io = session->provenance->io;
-        added.event.time_ns = io->ops->realtime_ns(io);
+        added.event.time_ns = lahar_session_moment(session);
     }
     session->events[session->event_count++] = added;
     return LAHAR_OK;

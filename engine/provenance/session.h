@@ -12,6 +12,7 @@ struct lahar_session_flowfile {
     size_t parent_count;
     lahar_bytes relationship; /* transferred to; data NULL: not yet */
     lahar_bytes queue;
+    int64_t created_ns; /* when it became part of the session */
     bool is_new;
     bool is_removed;
     bool is_terminated; /* the relationship ends there */
@@ -37,11 +38,15 @@ struct lahar_session {
     struct lahar_session_event *events; /* owned, in order of emission */
     size_t event_count;
     size_t event_capacity;
+    int64_t last_ns; /* the moment given out last */
 };
 
 lahar_status lahar_session_no_memory(lahar_error *error);
 /* Puts the bytes into the arena. */
 bool lahar_session_copy(struct lahar_arena *arena, lahar_bytes *bytes);
+/* Now, later than any moment of the session before: the order in which things were done is told by
+ * their times, as lineages need it, however coarse the clock. */
+int64_t lahar_session_moment(struct lahar_session *session);
 /* NULL when it is not part of the session. */
 struct lahar_session_flowfile *lahar_session_find(const struct lahar_session *session,
                                                   lahar_bytes uuid);

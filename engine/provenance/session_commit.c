@@ -2,6 +2,7 @@
  * nobody emitted and the changes call for. */
 #include <string.h>
 
+#include "engine/provenance/pair_table.h"
 #include "engine/provenance/session.h"
 #include "io/base/error.h"
 
@@ -25,37 +26,32 @@ static bool claims_equal(const lahar_claim *a, const lahar_claim *b)
            a->size == b->size;
 }
 
-static const lahar_pair *find_pair(const lahar_pair *pairs, size_t count, lahar_bytes key)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (!pairs[i].is_null && lahar_bytes_equal(pairs[i].key, key)) {
-            return &pairs[i];
-        }
-    }
-    return NULL;
-}
-
 /* What differs between two states: new and changed attributes, null for those removed. */
 static lahar_status diff(const lahar_flowfile *before, const lahar_flowfile *now,
                          struct lahar_arena *arena, const lahar_pair **pairs_out, size_t *count_out,
                          lahar_error *error)
 {
+    struct lahar_pair_table old;
+    struct lahar_pair_table current;
     lahar_pair *pairs = lahar_arena_allocate(
         arena, (before->attribute_count + now->attribute_count) * sizeof *pairs + 1);
     size_t count = 0;
-    if (pairs == NULL) {
+    if (pairs == NULL || !lahar_pair_table_init(&old, before->attribute_count, arena) ||
+        !lahar_pair_table_init(&current, now->attribute_count, arena)) {
         return lahar_session_no_memory(error);
     }
-    for (size_t i = 0; i < now->attribute_count; i++) {
-        const lahar_pair *pair = &now->attributes[i];
-        const lahar_pair *old = find_pair(before->attributes, before->attribute_count, pair->key);
-        if (!pair->is_null && (old == NULL || !lahar_bytes_equal(old->value, pair->value))) {
+    lahar_pair_table_put(&old, before->attributes, before->attribute_count);
+    lahar_pair_table_put(&current, now->attributes, now->attribute_count);
+    for (size_t i = 0; i < current.count; i++) {
+        const lahar_pair *pair = &current.pairs[i];
+        const lahar_pair *was = lahar_pair_table_find(&old, pair->key);
+        if (!pair->is_null && (was == NULL || !lahar_bytes_equal(was->value, pair->value))) {
             pairs[count++] = *pair;
         }
     }
-    for (size_t i = 0; i < before->attribute_count; i++) {
-        const lahar_pair *pair = &before->attributes[i];
-        if (!pair->is_null && find_pair(now->attributes, now->attribute_count, pair->key) == NULL) {
+    for (size_t i = 0; i < old.count; i++) {
+        const lahar_pair *pair = &old.pairs[i];
+        if (!pair->is_null && lahar_pair_table_find(&current, pair->key) == NULL) {
             pairs[count++] = (lahar_pair){.key = pair->key, .is_null = true};
         }
     }
@@ -162,6 +158,9 @@ static lahar_status derive(struct committing *committing,
     lahar_prov_event event;
     lahar_prov_event_init(&event);
     event.type = type;
+    if (type == LAHAR_PROV_CREATE) {
+        event.time_ns = flowfile->created_ns;
+    }
     event.details = details;
     return add(committing, &event, flowfile, &flowfile->now, error);
 }
@@ -169,47 +168,39 @@ static lahar_status derive(struct committing *committing,
 /* --- FORK and JOIN
  * ---------------------------------------------------------------------------------- */
 
-static bool is_fork_child(const struct lahar_session_flowfile *child,
-                          const struct lahar_session_flowfile *parent, bool has_origin)
-{
-    return child->is_new && !has_origin && child->parent_count == 1 &&
-           lahar_bytes_equal(child->parents[0], parent->now.uuid);
-}
+/* The children that each FlowFile forked into: those of number p are flowfiles[first[p]] up to
+ * flowfiles[first[p + 1]], all by their numbers in the session. */
+struct fork_lists {
+    uint32_t *first;
+    uint32_t *flowfiles;
+};
 
-/* One FORK a parent; not for a single child that is gone again. */
-static lahar_status add_fork(struct committing *committing,
-                             const struct lahar_session_flowfile *parent, const bool *has_origin,
-                             lahar_error *error)
+/* One FORK a parent, of the time of its first child; not for a single child that is gone again. */
+static lahar_status add_fork(struct committing *committing, size_t parent,
+                             const struct fork_lists *forks, lahar_error *error)
 {
-    const struct lahar_session *session = committing->session;
-    size_t count = 0;
-    bool is_any_left = false;
-    for (size_t i = 0; i < session->flowfile_count; i++) {
-        const struct lahar_session_flowfile *child = &session->flowfiles[i];
-        if (is_fork_child(child, parent, has_origin[i])) {
-            count++;
-            is_any_left = is_any_left || !child->is_removed;
-        }
-    }
-    if (count == 0 || (count == 1 && !is_any_left)) {
+    const struct lahar_session_flowfile *flowfiles = committing->session->flowfiles;
+    const uint32_t *numbers = forks->flowfiles + forks->first[parent];
+    const size_t count = forks->first[parent + 1] - forks->first[parent];
+    lahar_prov_event event;
+    if (count == 0 || (count == 1 && flowfiles[numbers[0]].is_removed)) {
         return LAHAR_OK;
     }
     lahar_bytes *children = lahar_arena_allocate(&committing->arena, count * sizeof *children);
-    lahar_prov_event event;
     if (children == NULL) {
         return lahar_session_no_memory(error);
     }
+    for (size_t i = 0; i < count; i++) {
+        children[i] = flowfiles[numbers[i]].now.uuid;
+    }
     lahar_prov_event_init(&event);
     event.type = LAHAR_PROV_FORK;
-    event.parents = &parent->now.uuid;
+    event.time_ns = flowfiles[numbers[0]].created_ns;
+    event.parents = &flowfiles[parent].now.uuid;
     event.parent_count = 1;
     event.children = children;
-    for (size_t i = 0; i < session->flowfile_count; i++) {
-        if (is_fork_child(&session->flowfiles[i], parent, has_origin[i])) {
-            children[event.child_count++] = session->flowfiles[i].now.uuid;
-        }
-    }
-    return add(committing, &event, parent, &parent->now, error);
+    event.child_count = count;
+    return add(committing, &event, &flowfiles[parent], &flowfiles[parent].now, error);
 }
 
 static lahar_status add_join(struct committing *committing,
@@ -218,6 +209,7 @@ static lahar_status add_join(struct committing *committing,
     lahar_prov_event event;
     lahar_prov_event_init(&event);
     event.type = LAHAR_PROV_JOIN;
+    event.time_ns = child->created_ns;
     event.parents = child->parents;
     event.parent_count = child->parent_count;
     event.children = &child->now.uuid;
@@ -244,41 +236,61 @@ static void note_emitted(const struct lahar_session *session, bool *has_origin)
     }
 }
 
+static lahar_status list_forks(struct committing *committing, const bool *has_origin,
+                               struct fork_lists *forks_out, lahar_error *error)
+{
+    const struct lahar_session *session = committing->session;
+    const size_t count = session->flowfile_count;
+    uint32_t *first = lahar_arena_allocate(&committing->arena, (count + 2) * sizeof *first);
+    uint32_t *flowfiles = lahar_arena_allocate(&committing->arena, count * sizeof *flowfiles + 1);
+    uint32_t *parents = lahar_arena_allocate(&committing->arena, count * sizeof *parents + 1);
+    if (first == NULL || flowfiles == NULL || parents == NULL) {
+        return lahar_session_no_memory(error);
+    }
+    /* Counted two places ahead: adding up makes ends of them, filling makes beginnings. */
+    memset(first, 0, (count + 2) * sizeof *first);
+    for (size_t i = 0; i < count; i++) {
+        const struct lahar_session_flowfile *child = &session->flowfiles[i];
+        parents[i] = UINT32_MAX;
+        if (child->is_new && child->parent_count == 1 && !has_origin[i]) {
+            const struct lahar_session_flowfile *parent =
+                lahar_session_find(session, child->parents[0]);
+            parents[i] = (uint32_t)(parent - session->flowfiles);
+            first[parents[i] + 2]++;
+        }
+    }
+    for (size_t i = 1; i < count + 2; i++) {
+        first[i] += first[i - 1];
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (parents[i] != UINT32_MAX) {
+            flowfiles[first[parents[i] + 1]++] = (uint32_t)i;
+        }
+    }
+    *forks_out = (struct fork_lists){first, flowfiles};
+    return LAHAR_OK;
+}
+
 static lahar_status add_origins(struct committing *committing, lahar_error *error)
 {
     const struct lahar_session *session = committing->session;
-    const lahar_allocator *allocator = session->provenance->allocator;
-    bool *has_origin = lahar_allocate_zeroed(allocator, session->flowfile_count + 1, sizeof(bool));
-    bool *is_parent = lahar_allocate_zeroed(allocator, session->flowfile_count + 1, sizeof(bool));
-    lahar_status status = LAHAR_OK;
-    if (has_origin == NULL || is_parent == NULL) {
-        status = lahar_session_no_memory(error);
-        goto cleanup;
+    struct fork_lists forks = {.first = NULL};
+    bool *has_origin = lahar_arena_allocate(&committing->arena, session->flowfile_count + 1);
+    if (has_origin == NULL) {
+        return lahar_session_no_memory(error);
     }
     note_emitted(session, has_origin);
+    LAHAR_TRY(list_forks(committing, has_origin, &forks, error));
+    for (size_t i = 0; i < session->flowfile_count; i++) {
+        LAHAR_TRY(add_fork(committing, i, &forks, error));
+    }
     for (size_t i = 0; i < session->flowfile_count; i++) {
         const struct lahar_session_flowfile *child = &session->flowfiles[i];
-        if (child->is_new && child->parent_count == 1) {
-            const struct lahar_session_flowfile *parent =
-                lahar_session_find(session, child->parents[0]);
-            is_parent[parent - session->flowfiles] = true;
-        }
-    }
-    for (size_t i = 0; i < session->flowfile_count && status == LAHAR_OK; i++) {
-        if (is_parent[i]) {
-            status = add_fork(committing, &session->flowfiles[i], has_origin, error);
-        }
-    }
-    for (size_t i = 0; i < session->flowfile_count && status == LAHAR_OK; i++) {
-        const struct lahar_session_flowfile *child = &session->flowfiles[i];
         if (child->is_new && child->parent_count > 1 && !has_origin[i]) {
-            status = add_join(committing, child, error);
+            LAHAR_TRY(add_join(committing, child, error));
         }
     }
-cleanup:
-    lahar_release(allocator, has_origin);
-    lahar_release(allocator, is_parent);
-    return status;
+    return LAHAR_OK;
 }
 
 /* --- emitted and derived events
@@ -392,8 +404,7 @@ lahar_status lahar_session_commit(lahar_session *session, const lahar_append_opt
                                   lahar_error *error)
 {
     const lahar_allocator *allocator = session->provenance->allocator;
-    struct lahar_io *io = session->provenance->io;
-    struct committing committing = {.session = session, .now_ns = io->ops->realtime_ns(io)};
+    struct committing committing = {.session = session, .now_ns = lahar_session_moment(session)};
     if (first_id_out != NULL) {
         *first_id_out = 0;
     }

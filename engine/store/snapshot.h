@@ -19,7 +19,7 @@ struct lahar_resident_batch {
     uint32_t event_count;
     uint32_t rows_size; /* bytes */
     const uint8_t *rows;
-    int64_t arrival_ns; /* running maximum in id order */
+    int64_t arrival_ns; /* rises from batch to batch */
 };
 
 /* An event file with its shard. */

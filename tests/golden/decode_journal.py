@@ -123,7 +123,7 @@ def read_journals(store, manifest):
         if end is not None and end <= begin:
             continue
         for batch in prefix_of(by_session[session], begin, end):
-            arrival = max(arrival, batch.arrival)
+            arrival = max(arrival + 1, batch.arrival)
             offsets += batch.offsets
             for i, event in enumerate(batch.events()):
                 event.id, event.arrival = batch.first + i, arrival

@@ -246,3 +246,13 @@ Test(journal_header, knows_its_names)
     cr_assert_not(lahar_journal_file_number("99999999999999999999.journal", &number));
     cr_assert_not(lahar_journal_file_number("", &number));
 }
+
+Test(arrival, rises_from_batch_to_batch)
+{
+    cr_assert_eq(lahar_arrival_after(INT64_MIN, 5), 5);
+    cr_assert_eq(lahar_arrival_after(5, 5), 6);
+    cr_assert_eq(lahar_arrival_after(7, 5), 8, "the clock went back");
+    cr_assert_eq(lahar_arrival_after(7, 9), 9);
+    cr_assert_eq(lahar_arrival_after(INT64_MAX, 9), INT64_MAX);
+    cr_assert_eq(lahar_arrival_after(INT64_MAX - 1, 9), INT64_MAX);
+}

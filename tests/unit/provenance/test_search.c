@@ -1,5 +1,6 @@
 /* Queries of NiFi's dialog, latest events, statistics, what was sent. */
 #include <criterion/criterion.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -192,6 +193,78 @@ Test(latest, are_found_for_a_component_that_has_been_silent)
     cr_assert_eq(lahar_prov_append(prov.provenance, events, COUNT, NULL, NULL, NULL), LAHAR_OK);
     prov_store_reopen(&prov);
     expect_latest(&prov, "silent", 16, 2, 2);
+    prov_store_close(&prov);
+}
+
+enum {
+    APPENDERS = 4,
+    APPENDER_BATCHES = 500
+};
+
+struct appender {
+    pthread_t thread;
+    struct prov_store *prov;
+    lahar_prov_event events[2];
+    lahar_status status;
+};
+
+static void *append_batches(void *context)
+{
+    struct appender *appender = context;
+    for (int i = 0; i < APPENDER_BATCHES && appender->status == LAHAR_OK; i++) {
+        appender->status =
+            lahar_prov_append(appender->prov->provenance, appender->events, 2, NULL, NULL, NULL);
+    }
+    return NULL;
+}
+
+/* Batches are two events of one component each. */
+static void expect_batches_apart(struct prov_store *prov)
+{
+    lahar_cursor *cursor = NULL;
+    const lahar_event *event = NULL;
+    int64_t before_ns = INT64_MIN;
+    uint64_t count = 0;
+    cr_assert_eq(lahar_scan(prov->store, NULL, &cursor, NULL), LAHAR_OK);
+    for (; lahar_cursor_next(cursor, &event, NULL) == LAHAR_OK; count++) {
+        cr_assert(count % 2 == 0 ? event->arrival_ns > before_ns : event->arrival_ns == before_ns,
+                  "event %llu", (unsigned long long)event->id);
+        before_ns = event->arrival_ns;
+    }
+    lahar_cursor_close(cursor);
+    cr_assert_eq(count, 2 * APPENDERS * APPENDER_BATCHES);
+}
+
+Test(latest, tell_batches_apart_that_arrive_at_once)
+{
+    static const char *const names[APPENDERS] = {"0", "1", "2", "3"};
+    static struct appender appenders[APPENDERS];
+    struct prov_store prov;
+    prov_store_open(&prov, NULL);
+    for (int i = 0; i < APPENDERS; i++) {
+        appenders[i].prov = &prov;
+        appenders[i].events[0] = make_event(LAHAR_PROV_DROP, "u", 1, NULL, NULL);
+        appenders[i].events[0].component = bytes_of(names[i]);
+        appenders[i].events[1] = appenders[i].events[0];
+        cr_assert_eq(pthread_create(&appenders[i].thread, NULL, append_batches, &appenders[i]), 0);
+    }
+    for (int i = 0; i < APPENDERS; i++) {
+        (void)pthread_join(appenders[i].thread, NULL);
+        cr_assert_eq(appenders[i].status, LAHAR_OK);
+    }
+    expect_batches_apart(&prov);
+    prov_store_reopen(&prov);
+    expect_batches_apart(&prov);
+    prov_store_rollover(&prov);
+    expect_batches_apart(&prov);
+    for (int i = 0; i < APPENDERS; i++) {
+        uint64_t ids[8];
+        size_t got = 0;
+        cr_assert_eq(lahar_prov_latest(prov.provenance, bytes_of(names[i]), ids, 8, &got, NULL),
+                     LAHAR_OK);
+        cr_assert_eq(got, 2);
+        cr_assert_eq(ids[0], ids[1] + 1);
+    }
     prov_store_close(&prov);
 }
 

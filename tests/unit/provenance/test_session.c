@@ -306,3 +306,162 @@ Test(session, is_one_batch_with_consecutive_ids)
     cr_assert_eq(ids[0], 101);
     fixture_close(&fixture);
 }
+
+Test(session, forks_whatever_the_case_of_uuids)
+{
+    static const lahar_bytes parent[] = {{"7F53C48E-29D7-4388-94DD-7A358F948A40", 36}};
+    struct fixture fixture;
+    fixture_open(&fixture);
+    take(&fixture, "7f53c48e-29d7-4388-94dd-7a358f948a40", NULL, 0);
+    create(&fixture, "a", parent, 1);
+    cr_assert_eq(commit(&fixture), 1);
+    expect_told(&fixture, "FORK 7f53c48e-29d7-4388-94dd-7a358f948a40"
+                          "[7f53c48e-29d7-4388-94dd-7a358f948a40>a]");
+    const lahar_flowfile again = flowfile_of("7F53C48E-29D7-4388-94DD-7A358F948A40", NULL, 0);
+    take(&fixture, "7f53c48e-29d7-4388-94dd-7a358f948a40", NULL, 0);
+    cr_assert_eq(lahar_session_take(fixture.session, &again, NULL), LAHAR_EXISTS);
+    fixture_close(&fixture);
+}
+
+/* "FORK>a a>ROUTE": the edges of a FlowFile's lineage. */
+static char *edges_of(struct fixture *fixture, const char *uuid)
+{
+    lahar_lineage_options options;
+    lahar_lineage_graph graph = {.struct_size = sizeof graph};
+    lahar_lineage *lineage = NULL;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&text, &size);
+    lahar_lineage_options_init(&options);
+    options.uuid = bytes_of(uuid);
+    cr_assert_eq(lahar_lineage_start(fixture->prov.provenance, &options, &lineage, NULL), LAHAR_OK);
+    cr_assert_eq(lahar_lineage_wait(lineage, LAHAR_WAIT_FOREVER, NULL), LAHAR_OK);
+    lahar_lineage_graph_get(lineage, &graph);
+    for (size_t i = 0; i < graph.edge_count; i++) {
+        for (int end = 0; end < 2; end++) {
+            const lahar_lineage_node *node =
+                &graph.nodes[end == 0 ? graph.edges[i].from : graph.edges[i].to];
+            const lahar_bytes name = node->is_event ? node->type : node->uuid;
+            (void)fprintf(file, "%s%.*s",
+                          end != 0 ? ">"
+                          : i == 0 ? ""
+                                   : " ",
+                          (int)name.size, (const char *)name.data);
+        }
+    }
+    lahar_lineage_close(lineage);
+    (void)fclose(file);
+    return text;
+}
+
+Test(session, tells_what_was_done_in_its_order)
+{
+    static const lahar_bytes parents[] = {{"p", 1}, {"q", 1}};
+    static const char *const expected[][2] = {{"p", "SEND>FORK FORK>JOIN"},
+                                              {"a", "FORK>a a>ADDINFO"},
+                                              {"j", "JOIN>j j>ADDINFO"},
+                                              {"n", "CREATE>n n>ADDINFO ADDINFO>CLONE"},
+                                              {"c", "CLONE>c c>ADDINFO"}};
+    struct fixture fixture;
+    fixture_open(&fixture);
+    take(&fixture, "p", NULL, 0);
+    take(&fixture, "q", NULL, 0);
+    lahar_prov_event event = make_event(LAHAR_PROV_SEND, "p", 0, NULL, NULL);
+    event.time_ns = LAHAR_TIME_OF_ARRIVAL;
+    cr_assert_eq(lahar_session_emit(fixture.session, &event, false, NULL), LAHAR_OK);
+    create(&fixture, "a", parents, 1);
+    create(&fixture, "j", parents, 2);
+    create(&fixture, "n", NULL, 0);
+    for (int i = 1; i < 5; i++) {
+        event = make_event(LAHAR_PROV_ADDINFO, expected[i][0], 0, NULL, NULL);
+        event.time_ns = LAHAR_TIME_OF_ARRIVAL;
+        if (i == 4) {
+            cr_assert_eq(lahar_session_clone(fixture.session, bytes_of("n"), bytes_of("c"), NULL),
+                         LAHAR_OK);
+        }
+        cr_assert_eq(lahar_session_emit(fixture.session, &event, false, NULL), LAHAR_OK);
+    }
+    cr_assert_eq(commit(&fixture), 9);
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        char *edges = edges_of(&fixture, expected[i][0]);
+        cr_expect_str_eq(edges, expected[i][1]);
+        free(edges);
+    }
+    fixture_close(&fixture);
+}
+
+Test(session, forks_twenty_thousand_parents_in_linear_time)
+{
+    enum {
+        COUNT = 20000
+    };
+    static char names[2 * COUNT][16];
+    struct fixture fixture;
+    fixture_open(&fixture);
+    for (size_t i = 0; i < COUNT; i++) {
+        (void)snprintf(names[i], sizeof names[i], "p%zu", i);
+        (void)snprintf(names[COUNT + i], sizeof names[i], "c%zu", i);
+        take(&fixture, names[i], NULL, 0);
+    }
+    for (size_t i = 0; i < COUNT; i++) {
+        const lahar_bytes parent = bytes_of(names[i]);
+        create(&fixture, names[COUNT + i], &parent, 1);
+    }
+    cr_assert_eq(commit(&fixture), COUNT);
+    cr_assert_eq(count_of(&fixture.prov, "type=FORK entity_id=p19999 child_ids:c19999"), 1);
+    cr_assert_eq(count_of(&fixture.prov, "type=FORK"), COUNT);
+    fixture_close(&fixture);
+}
+
+Test(session, takes_attributes_by_the_ten_thousand)
+{
+    enum {
+        COUNT = 20000
+    };
+    static char keys[COUNT][16];
+    static lahar_pair before[COUNT];
+    static lahar_pair after[COUNT];
+    struct fixture fixture;
+    fixture_open(&fixture);
+    for (size_t i = 0; i < COUNT; i++) {
+        (void)snprintf(keys[i], sizeof keys[i], "k%zu", i);
+        before[i] = (lahar_pair){.key = bytes_of(keys[i]), .value = bytes_of("old")};
+        after[COUNT - 1 - i] = before[i];
+    }
+    after[0].value = bytes_of("new");
+    take(&fixture, "u", before, COUNT);
+    update(&fixture, "u", after, COUNT - 1);
+    cr_assert_eq(commit(&fixture), 1);
+    cr_assert_eq(count_of(&fixture.prov, "changed:k19999 changed:k0 NOT changed:k1 attr.k1=old "
+                                         "attr.k19999=new NOT attr.k0:*"),
+                 1);
+    lahar_prov_record *record = NULL;
+    size_t count = 0;
+    cr_assert_eq(lahar_prov_get(fixture.prov.provenance, 1, &record, NULL), LAHAR_OK);
+    cr_assert_eq(lahar_prov_record_event(record)->updated_count, 2);
+    (void)lahar_prov_record_effective(record, &count);
+    cr_assert_eq(count, COUNT - 1);
+    lahar_prov_record_close(record);
+    fixture_close(&fixture);
+}
+
+Test(session, starts_anew_after_commit_and_rollback)
+{
+    struct fixture fixture;
+    size_t count = 1;
+    uint64_t first_id = 1;
+    fixture_open(&fixture);
+    take(&fixture, "u", NULL, 0);
+    cr_assert_eq(emit(&fixture, LAHAR_PROV_SEND, "u", false), LAHAR_OK);
+    cr_assert_eq(commit(&fixture), 1);
+    cr_assert_eq(lahar_session_commit(fixture.session, NULL, &first_id, &count, NULL), LAHAR_OK);
+    cr_assert_eq(first_id, 0);
+    cr_assert_eq(count, 0);
+    lahar_session_rollback(fixture.session);
+    lahar_session_rollback(fixture.session);
+    cr_assert_eq(commit(&fixture), 0);
+    take(&fixture, "u", NULL, 0);
+    cr_assert_eq(commit(&fixture), 0, "nothing happened to it");
+    expect_told(&fixture, "SEND u[>]");
+    fixture_close(&fixture);
+}
