@@ -103,6 +103,7 @@ lahar_status lahar_provenance_open(lahar_store *store, const lahar_provenance_op
     provenance->catalog = lahar_store_catalog(store);
     provenance->io = lahar_store_io(store);
     LAHAR_ASSERT(pthread_mutex_init(&provenance->latest_lock, NULL) == 0);
+    lahar_resident_names_init(&provenance->names);
     const lahar_status status = take_options(provenance, options, error);
     if (status != LAHAR_OK) {
         lahar_provenance_close(provenance);
@@ -123,6 +124,7 @@ void lahar_provenance_close(lahar_provenance *provenance)
     lahar_release(provenance->allocator, provenance->containers);
     lahar_latest_deinit(&provenance->latest, provenance->allocator);
     (void)pthread_mutex_destroy(&provenance->latest_lock);
+    lahar_resident_names_deinit(&provenance->names, provenance->allocator);
     lahar_release(provenance->allocator, provenance);
 }
 

@@ -6,6 +6,7 @@
 
 #include "engine/provenance/latest.h"
 #include "engine/provenance/model.h"
+#include "engine/provenance/resident_names.h"
 #include "io/io.h"
 
 struct lahar_container_entry {
@@ -13,7 +14,7 @@ struct lahar_container_entry {
     const char *directory;
 };
 
-/* Immutable after opening but for latest, which has a lock of its own. */
+/* Immutable after opening but for latest and names, which have locks. */
 struct lahar_provenance {
     lahar_store *store;
     const lahar_allocator *allocator; /* the store's */
@@ -27,7 +28,8 @@ struct lahar_provenance {
     lahar_content_store content;
     bool has_content_store;
     pthread_mutex_t latest_lock;
-    struct lahar_latest latest; /* guarded by latest_lock */
+    struct lahar_latest latest;        /* guarded by latest_lock */
+    struct lahar_resident_names names; /* has a lock of its own */
 };
 
 struct lahar_prov_record {

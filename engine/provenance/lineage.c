@@ -60,6 +60,8 @@ static void *run(void *context)
     struct lahar_lineage *lineage = context;
     (void)pthread_setname_np(pthread_self(), "lahar-lineage");
     lahar_status status = lahar_lineage_collect(lineage, &lineage->error);
+    lahar_snapshot_release(lineage->snapshot);
+    lineage->snapshot = NULL;
     if (status == LAHAR_OK || status == LAHAR_CORRUPT) {
         lahar_error reason = {.status = LAHAR_OK};
         const lahar_status built = lahar_lineage_build(lineage, &reason);
@@ -92,6 +94,9 @@ lahar_status lahar_lineage_start(lahar_provenance *provenance, const lahar_linea
     LAHAR_ASSERT(pthread_cond_init(&lineage->finished, &monotonic) == 0);
     (void)pthread_condattr_destroy(&monotonic);
     lahar_status status = take_options(lineage, options, error);
+    if (status == LAHAR_OK) {
+        status = lahar_snapshot_take(provenance->store, &lineage->snapshot, error);
+    }
     if (status == LAHAR_OK) {
         const int failure = pthread_create(&lineage->thread, NULL, run, lineage);
         lineage->has_thread = failure == 0;
@@ -161,6 +166,7 @@ void lahar_lineage_close(lahar_lineage *lineage)
         lahar_lineage_cancel(lineage);
         (void)pthread_join(lineage->thread, NULL);
     }
+    lahar_snapshot_release(lineage->snapshot);
     lahar_release(allocator, lineage->events);
     lahar_release(allocator, lineage->nodes);
     lahar_release(allocator, lineage->edges);

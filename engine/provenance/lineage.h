@@ -30,6 +30,7 @@ struct lahar_lineage {
     struct lahar_provenance *provenance;
     lahar_lineage_options options;
     struct lahar_arena arena;
+    struct lahar_snapshot *snapshot; /* taken by start; released when the computation has ended */
 
     /* Owned by the thread until is_finished. */
     struct lahar_lineage_event *events; /* owned */

@@ -22,6 +22,7 @@ struct collector {
     struct lahar_id_list ids;
     struct lahar_batch_walk walk; /* over events in memory; keeps the rows of its last batch */
     uint32_t first;               /* FlowFile of this generation */
+    bool is_full;                 /* an event found no room below the limit */
 };
 
 static lahar_status no_memory(lahar_error *error)
@@ -205,7 +206,7 @@ static lahar_status keep_event(struct collector *collector, const lahar_event *r
         return LAHAR_OK;
     }
     if (lineage->event_count >= lineage->options.event_max) {
-        lineage->is_truncated = true;
+        collector->is_full = true;
         return LAHAR_OK;
     }
     if (lineage->event_count == lineage->event_capacity) {
@@ -218,7 +219,7 @@ static lahar_status keep_event(struct collector *collector, const lahar_event *r
     return LAHAR_OK;
 }
 
-/* Keeps an event that is in memory. LAHAR_NOT_FOUND: it is not. */
+/* Keeps an event that is in memory. */
 static lahar_status keep_resident(struct collector *collector, uint64_t id,
                                   struct lahar_arena *scratch, lahar_error *error)
 {
@@ -226,11 +227,11 @@ static lahar_status keep_resident(struct collector *collector, uint64_t id,
     const size_t number = lahar_snapshot_find_batch(snapshot, id);
     lahar_event event;
     if (number == lahar_snapshot_batch_count(snapshot)) {
-        return LAHAR_NOT_FOUND;
+        return LAHAR_OK;
     }
     const struct lahar_resident_batch *batch = lahar_snapshot_batch(snapshot, number);
     if (id < batch->first_id || id - batch->first_id >= batch->event_count) {
-        return LAHAR_NOT_FOUND;
+        return LAHAR_OK;
     }
     LAHAR_TRY(lahar_batch_walk_enter(&collector->walk, number,
                                      collector->lineage->provenance->allocator, error));
@@ -240,58 +241,82 @@ static lahar_status keep_resident(struct collector *collector, uint64_t id,
     return keep_event(collector, &event, scratch, error);
 }
 
-/* Of the ids found those that are not there yet are read. */
-static lahar_status read_new(struct collector *collector, lahar_error *error)
+static lahar_status check_cancelled(const struct collector *collector, lahar_error *error)
 {
-    struct lahar_lineage *lineage = collector->lineage;
-    struct lahar_provenance *provenance = lineage->provenance;
-    struct lahar_id_list fresh = {.ids = NULL};
+    return atomic_load_explicit(&collector->lineage->is_cancelled, memory_order_relaxed)
+               ? lahar_fail(error, LAHAR_CANCELLED, "the lineage was cancelled")
+               : LAHAR_OK;
+}
+
+static bool is_there(const struct collector *collector, uint64_t id)
+{
+    return collector->table.slot_count != 0 &&
+           collector->table.slots[find_slot(collector, id)] != 0;
+}
+
+/* Keeps events of files, ids rising. What cannot be read is noted as damage. */
+static lahar_status read_files(struct collector *collector, const struct lahar_id_list *ids,
+                               struct lahar_arena *scratch, lahar_error *error)
+{
     struct lahar_lookup *lookup = NULL;
-    struct lahar_arena scratch;
     lahar_event event;
-    lahar_status status = LAHAR_OK;
-    lahar_arena_init(&scratch, provenance->allocator, 0);
-    for (size_t i = 0; i < collector->ids.count && status == LAHAR_OK; i++) {
-        const uint64_t id = collector->ids.ids[i];
-        if (atomic_load_explicit(&lineage->is_cancelled, memory_order_relaxed)) {
-            status = lahar_fail(error, LAHAR_CANCELLED, "the lineage was cancelled");
-            break;
-        }
-        if (collector->table.slot_count == 0 ||
-            collector->table.slots[find_slot(collector, id)] == 0) {
-            status = keep_resident(collector, id, &scratch, error);
-            if (status == LAHAR_NOT_FOUND) {
-                status = lahar_id_list_add(&fresh, provenance->allocator, id, error);
-            }
-        }
-    }
-    if (status == LAHAR_OK && fresh.count != 0) {
-        status = lahar_lookup_create(provenance->store, collector->source.snapshot, fresh.ids,
-                                     fresh.count, &lookup, error);
-    }
-    while (status == LAHAR_OK && lookup != NULL) {
-        lahar_error damage = {.status = LAHAR_OK};
-        lahar_arena_reset(&scratch);
-        status = lahar_lookup_next(lookup, &scratch, &event, &damage);
+    lahar_status status =
+        lahar_lookup_create(collector->lineage->provenance->store, collector->source.snapshot,
+                            ids->ids, ids->count, &lookup, error);
+    while (status == LAHAR_OK && !collector->is_full) {
+        lahar_error reason = {.status = LAHAR_OK};
+        lahar_arena_reset(scratch);
+        status = lahar_lookup_next(lookup, scratch, &event, &reason);
         if (status == LAHAR_CORRUPT) {
             if (collector->source.damage.status == LAHAR_OK) {
-                collector->source.damage = damage;
+                collector->source.damage = reason;
             }
             status = LAHAR_OK;
         } else if (status == LAHAR_OK) {
-            status = keep_event(collector, &event, &scratch, error);
+            status = keep_event(collector, &event, scratch, error);
         } else if (status != LAHAR_NOT_FOUND) {
-            status = lahar_fail(error, status, "%s", damage.message);
+            status = lahar_fail(error, status, "%s", reason.message);
         }
-        if (status == LAHAR_OK &&
-            atomic_load_explicit(&lineage->is_cancelled, memory_order_relaxed)) {
-            status = lahar_fail(error, LAHAR_CANCELLED, "the lineage was cancelled");
+        if (status == LAHAR_OK) {
+            status = check_cancelled(collector, error);
         }
     }
     lahar_lookup_destroy(lookup);
+    return status == LAHAR_NOT_FOUND ? LAHAR_OK : status;
+}
+
+/* Of the ids found those that are not there yet are read, in their order: those of files lie below
+ * those in memory. */
+static lahar_status read_new(struct collector *collector, lahar_error *error)
+{
+    struct lahar_provenance *provenance = collector->lineage->provenance;
+    const struct lahar_snapshot *snapshot = collector->source.snapshot;
+    const uint64_t resident_id = lahar_snapshot_batch_count(snapshot) == 0
+                                     ? UINT64_MAX
+                                     : lahar_snapshot_batch(snapshot, 0)->first_id;
+    const struct lahar_id_list *ids = &collector->ids;
+    struct lahar_id_list fresh = {.ids = NULL};
+    struct lahar_arena scratch;
+    lahar_status status = LAHAR_OK;
+    size_t i = 0;
+    lahar_arena_init(&scratch, provenance->allocator, 0);
+    for (; i < ids->count && ids->ids[i] < resident_id && status == LAHAR_OK; i++) {
+        if (!is_there(collector, ids->ids[i])) {
+            status = lahar_id_list_add(&fresh, provenance->allocator, ids->ids[i], error);
+        }
+    }
+    if (status == LAHAR_OK && fresh.count != 0) {
+        status = read_files(collector, &fresh, &scratch, error);
+    }
+    for (; i < ids->count && status == LAHAR_OK && !collector->is_full; i++) {
+        status = check_cancelled(collector, error);
+        if (status == LAHAR_OK && !is_there(collector, ids->ids[i])) {
+            status = keep_resident(collector, ids->ids[i], &scratch, error);
+        }
+    }
     lahar_release(provenance->allocator, fresh.ids);
     lahar_arena_deinit(&scratch);
-    return status == LAHAR_NOT_FOUND ? LAHAR_OK : status;
+    return status;
 }
 
 /* --- generations
@@ -473,17 +498,14 @@ lahar_status lahar_lineage_collect(struct lahar_lineage *lineage, lahar_error *e
     const lahar_allocator *allocator = lineage->provenance->allocator;
     const bool is_deep =
         lineage->options.ancestor_depth != 0 || lineage->options.descendant_depth != 0;
-    LAHAR_TRY(lahar_lineage_source_init(&collector.source, lineage->provenance, is_deep,
-                                        &lineage->is_cancelled, &lineage->percent, error));
+    LAHAR_TRY(lahar_lineage_source_init(&collector.source, lineage->provenance, lineage->snapshot,
+                                        is_deep, &lineage->is_cancelled, &lineage->percent, error));
     collector.walk.snapshot = collector.source.snapshot;
     lahar_status status = want_start(&collector, error);
-    while (status == LAHAR_OK && collector.first < lineage->flowfiles.count &&
-           lineage->event_count < lineage->options.event_max) {
+    while (status == LAHAR_OK && collector.first < lineage->flowfiles.count && !collector.is_full) {
         status = collect_generation(&collector, error);
     }
-    if (status == LAHAR_OK && collector.first < lineage->flowfiles.count) {
-        lineage->is_truncated = true;
-    }
+    lineage->is_truncated = lineage->is_truncated || collector.is_full;
     if (status == LAHAR_OK && collector.source.damage.status != LAHAR_OK) {
         status = lahar_fail(error, LAHAR_CORRUPT, "%s", collector.source.damage.message);
     }

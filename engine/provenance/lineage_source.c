@@ -1,10 +1,7 @@
 #include "engine/provenance/lineage_source.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
-#include "engine/event/flowfile.h"
 #include "io/base/error.h"
 
 enum {
@@ -32,19 +29,19 @@ static void note_damage(struct lahar_lineage_source *source, const lahar_error *
 }
 
 lahar_status lahar_lineage_source_init(struct lahar_lineage_source *source,
-                                       struct lahar_provenance *provenance, bool uses_table,
+                                       struct lahar_provenance *provenance,
+                                       struct lahar_snapshot *snapshot, bool uses_table,
                                        const atomic_bool *is_cancelled, atomic_uint *percent,
                                        lahar_error *error)
 {
     *source = (struct lahar_lineage_source){.provenance = provenance,
+                                            .snapshot = snapshot,
                                             .uses_table = uses_table,
                                             .is_cancelled = is_cancelled,
                                             .percent = percent};
-    LAHAR_TRY(lahar_snapshot_take(provenance->store, &source->snapshot, error));
     const size_t count = lahar_snapshot_segment_count(source->snapshot);
     source->sets = lahar_allocate_zeroed(provenance->allocator, count + 1, sizeof *source->sets);
     if (source->sets == NULL) {
-        lahar_snapshot_release(source->snapshot);
         return no_memory(error);
     }
     for (size_t i = 0; i < lahar_snapshot_lost_count(source->snapshot); i++) {
@@ -67,74 +64,7 @@ void lahar_lineage_source_deinit(struct lahar_lineage_source *source)
         }
     }
     lahar_release(allocator, source->sets);
-    lahar_release(allocator, source->references);
-    lahar_snapshot_release(source->snapshot);
-}
-
-/* --- ids -------------------------------------------------------------------------------------- */
-
-lahar_status lahar_id_list_add(struct lahar_id_list *list, const lahar_allocator *allocator,
-                               uint64_t id, lahar_error *error)
-{
-    if (list->count == list->capacity) {
-        const size_t capacity = list->capacity == 0 ? 64 : list->capacity * 2;
-        uint64_t *ids = lahar_reallocate(allocator, list->ids, capacity * sizeof *ids);
-        if (ids == NULL) {
-            return no_memory(error);
-        }
-        list->ids = ids;
-        list->capacity = capacity;
-    }
-    list->ids[list->count++] = id;
-    return LAHAR_OK;
-}
-
-static int compare_ids(const void *a, const void *b)
-{
-    const uint64_t left = *(const uint64_t *)a;
-    const uint64_t right = *(const uint64_t *)b;
-    return left < right ? -1 : left > right;
-}
-
-void lahar_id_list_sort(struct lahar_id_list *list)
-{
-    size_t kept = 0;
-    if (list->count == 0) {
-        return;
-    }
-    qsort(list->ids, list->count, sizeof *list->ids, compare_ids);
-    for (size_t i = 1; i < list->count; i++) {
-        if (list->ids[i] != list->ids[kept]) {
-            list->ids[++kept] = list->ids[i];
-        }
-    }
-    list->count = kept + 1;
-}
-
-/* --- names of an event ---------------------------------------------------------------------------
- */
-
-bool lahar_prov_each_name(const struct lahar_prov_fields *fields, const lahar_event *event,
-                          bool (*visit)(void *context, const lahar_uuid *uuid), void *context)
-{
-    static const enum lahar_prov_field lists[] = {LAHAR_PROV_FIELD_PARENTS,
-                                                  LAHAR_PROV_FIELD_CHILDREN};
-    const lahar_value *value = lahar_prov_value(fields, event, LAHAR_PROV_FIELD_UUID);
-    lahar_uuid source;
-    if (value != NULL && !visit(context, &value->as.uuid)) {
-        return false;
-    }
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-        value = lahar_prov_value(fields, event, lists[i]);
-        for (size_t j = 0; value != NULL && j < value->as.uuids.count; j++) {
-            if (!visit(context, &value->as.uuids.items[j])) {
-                return false;
-            }
-        }
-    }
-    value = lahar_prov_value(fields, event, LAHAR_PROV_FIELD_SOURCE_SYSTEM);
-    return value == NULL || !lahar_source_system_uuid(value->as.bytes, &source) ||
-           visit(context, &source);
+    lahar_release(allocator, source->references.items);
 }
 
 /* --- reading through
@@ -151,37 +81,9 @@ struct reading {
     lahar_error *error;
 };
 
-static uint64_t hash_of(const lahar_uuid *uuid)
-{
-    return XXH3_64bits(uuid->bytes, sizeof uuid->bytes);
-}
-
-static lahar_status add_reference(struct lahar_lineage_source *source, uint64_t hash, uint64_t id,
-                                  lahar_error *error)
-{
-    if (source->reference_count == source->reference_capacity) {
-        const size_t capacity =
-            source->reference_capacity == 0 ? 1024 : source->reference_capacity * 2;
-        struct lahar_name_reference *larger = lahar_reallocate(
-            source->provenance->allocator, source->references, capacity * sizeof *larger);
-        if (larger == NULL) {
-            return no_memory(error);
-        }
-        source->references = larger;
-        source->reference_capacity = capacity;
-    }
-    source->references[source->reference_count++] = (struct lahar_name_reference){hash, id};
-    return LAHAR_OK;
-}
-
 static bool take_name(void *context, const lahar_uuid *uuid)
 {
     struct reading *reading = context;
-    if (reading->wanted == NULL) {
-        reading->status =
-            add_reference(reading->source, hash_of(uuid), reading->id, reading->error);
-        return reading->status == LAHAR_OK;
-    }
     const struct lahar_uuid_entry *entry = lahar_uuid_map_find(reading->wanted, uuid);
     if (entry == NULL || entry < reading->wanted->entries + reading->first) {
         return true;
@@ -189,6 +91,19 @@ static bool take_name(void *context, const lahar_uuid *uuid)
     reading->status = lahar_id_list_add(reading->list, reading->source->provenance->allocator,
                                         reading->id, reading->error);
     return false;
+}
+
+/* Notes the event for this question, or its names for all that will come. */
+static lahar_status take_event(struct reading *reading, const lahar_event *event)
+{
+    struct lahar_lineage_source *source = reading->source;
+    if (reading->wanted == NULL) {
+        return lahar_name_references_add(&source->references, source->provenance->allocator,
+                                         &source->provenance->fields, event, reading->error);
+    }
+    reading->id = event->id;
+    (void)lahar_prov_each_name(&source->provenance->fields, event, take_name, reading);
+    return reading->status;
 }
 
 static lahar_status read_range(struct reading *reading, uint64_t from_id, uint64_t to_id,
@@ -218,9 +133,7 @@ static lahar_status read_range(struct reading *reading, uint64_t from_id, uint64
             continue;
         }
         if (status == LAHAR_OK) {
-            reading->id = event.id;
-            (void)lahar_prov_each_name(&provenance->fields, &event, take_name, reading);
-            status = reading->status;
+            status = take_event(reading, &event);
         } else if (status != LAHAR_NOT_FOUND && error != NULL) {
             *error = damage;
         }
@@ -233,7 +146,7 @@ static lahar_status read_range(struct reading *reading, uint64_t from_id, uint64
     return status == LAHAR_NOT_FOUND ? LAHAR_OK : status;
 }
 
-/* Files without a shard and what is in memory. */
+/* Files without a shard. */
 static lahar_status read_through(struct reading *reading, lahar_error *error)
 {
     const struct lahar_snapshot *snapshot = reading->source->snapshot;
@@ -244,51 +157,51 @@ static lahar_status read_through(struct reading *reading, lahar_error *error)
             LAHAR_TRY(read_range(reading, info->first_id, info->last_id + 1, error));
         }
     }
-    if (lahar_snapshot_batch_count(snapshot) == 0) {
-        return LAHAR_OK;
-    }
-    return read_range(reading, lahar_snapshot_batch(snapshot, 0)->first_id,
-                      lahar_snapshot_end(snapshot), error);
+    return LAHAR_OK;
 }
 
-static int compare_references(const void *a, const void *b)
-{
-    const struct lahar_name_reference *left = a;
-    const struct lahar_name_reference *right = b;
-    return left->hash < right->hash ? -1 : left->hash > right->hash;
-}
-
-static lahar_status build_table(struct lahar_lineage_source *source, lahar_error *error)
+static lahar_status ask_files_without_shard(struct lahar_lineage_source *source,
+                                            const struct lahar_uuid_map *wanted, uint32_t first,
+                                            struct lahar_id_list *list, lahar_error *error)
 {
     struct reading reading = {.source = source, .error = error};
-    LAHAR_TRY(read_through(&reading, error));
-    if (source->reference_count != 0) {
-        qsort(source->references, source->reference_count, sizeof *source->references,
-              compare_references);
+    if (!source->uses_table) {
+        reading.wanted = wanted;
+        reading.first = first;
+        reading.list = list;
+        return read_through(&reading, error);
     }
-    source->has_table = true;
+    if (!source->has_table) {
+        LAHAR_TRY(read_through(&reading, error));
+        lahar_name_references_sort(&source->references);
+        source->has_table = true;
+    }
+    for (uint32_t i = first; i < wanted->count; i++) {
+        LAHAR_TRY(lahar_name_references_find(&source->references, &wanted->entries[i].uuid,
+                                             UINT64_MAX, source->provenance->allocator, list,
+                                             error));
+    }
     return LAHAR_OK;
 }
 
-static lahar_status look_up_table(struct lahar_lineage_source *source, const lahar_uuid *uuid,
-                                  struct lahar_id_list *list, lahar_error *error)
+static lahar_status ask_memory(struct lahar_lineage_source *source,
+                               const struct lahar_uuid_map *wanted, uint32_t first,
+                               struct lahar_id_list *list, lahar_error *error)
 {
-    const uint64_t hash = hash_of(uuid);
-    size_t low = 0;
-    size_t high = source->reference_count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (source->references[middle].hash < hash) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
+    const struct lahar_snapshot *snapshot = source->snapshot;
+    struct reading reading = {
+        .source = source, .wanted = wanted, .first = first, .list = list, .error = error};
+    uint64_t missing_end = 0;
+    lahar_error damage = {.status = LAHAR_OK};
+    LAHAR_TRY(lahar_resident_names_find(source->provenance, snapshot, wanted, first,
+                                        source->is_cancelled, list, &missing_end, &damage, error));
+    if (damage.status != LAHAR_OK) {
+        note_damage(source, &damage);
     }
-    for (; low < source->reference_count && source->references[low].hash == hash; low++) {
-        LAHAR_TRY(lahar_id_list_add(list, source->provenance->allocator, source->references[low].id,
-                                    error));
-    }
-    return LAHAR_OK;
+    const uint64_t begin = lahar_snapshot_batch_count(snapshot) == 0
+                               ? missing_end
+                               : lahar_snapshot_batch(snapshot, 0)->first_id;
+    return begin < missing_end ? read_range(&reading, begin, missing_end, error) : LAHAR_OK;
 }
 
 /* --- shards -------------------------------------------------------------------------------------
@@ -363,16 +276,6 @@ lahar_status lahar_lineage_source_find(struct lahar_lineage_source *source,
                                   memory_order_relaxed);
         }
     }
-    if (!source->uses_table) {
-        struct reading reading = {
-            .source = source, .wanted = wanted, .first = first, .list = list, .error = error};
-        return read_through(&reading, error);
-    }
-    if (!source->has_table) {
-        LAHAR_TRY(build_table(source, error));
-    }
-    for (uint32_t i = first; i < wanted->count; i++) {
-        LAHAR_TRY(look_up_table(source, &wanted->entries[i].uuid, list, error));
-    }
-    return LAHAR_OK;
+    LAHAR_TRY(ask_files_without_shard(source, wanted, first, list, error));
+    return ask_memory(source, wanted, first, list, error);
 }
