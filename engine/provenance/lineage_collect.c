@@ -254,15 +254,32 @@ static bool is_there(const struct collector *collector, uint64_t id)
            collector->table.slots[find_slot(collector, id)] != 0;
 }
 
+/* What a graph shows of an event: without the attributes, most of a block need not be inflated. */
+static const enum lahar_prov_field SHOWN_FIELDS[] = {
+    LAHAR_PROV_FIELD_TYPE,           LAHAR_PROV_FIELD_UUID,           LAHAR_PROV_FIELD_ENTITY_ID,
+    LAHAR_PROV_FIELD_PARENTS,        LAHAR_PROV_FIELD_PARENT_IDS,     LAHAR_PROV_FIELD_CHILDREN,
+    LAHAR_PROV_FIELD_CHILD_IDS,      LAHAR_PROV_FIELD_SOURCE_SYSTEM,  LAHAR_PROV_FIELD_COMPONENT,
+    LAHAR_PROV_FIELD_COMPONENT_TYPE, LAHAR_PROV_FIELD_COMPONENT_NAME, LAHAR_PROV_FIELD_TRANSIT_URI,
+    LAHAR_PROV_FIELD_RELATIONSHIP,
+};
+
 /* Keeps events of files, ids rising. What cannot be read is noted as damage. */
 static lahar_status read_files(struct collector *collector, const struct lahar_id_list *ids,
                                struct lahar_arena *scratch, lahar_error *error)
 {
+    const struct lahar_provenance *provenance = collector->lineage->provenance;
     struct lahar_lookup *lookup = NULL;
     lahar_event event;
-    lahar_status status =
-        lahar_lookup_create(collector->lineage->provenance->store, collector->source.snapshot,
-                            ids->ids, ids->count, &lookup, error);
+    lahar_status status = lahar_lookup_create(provenance->store, collector->source.snapshot,
+                                              ids->ids, ids->count, &lookup, error);
+    /* Authorization looks at whole events. */
+    uint32_t shown[sizeof SHOWN_FIELDS / sizeof SHOWN_FIELDS[0]];
+    for (size_t i = 0; i < sizeof SHOWN_FIELDS / sizeof SHOWN_FIELDS[0]; i++) {
+        shown[i] = provenance->fields.ids[SHOWN_FIELDS[i]];
+    }
+    if (status == LAHAR_OK && provenance->options.authorize == NULL) {
+        lahar_lookup_limit_fields(lookup, shown, sizeof shown / sizeof shown[0]);
+    }
     while (status == LAHAR_OK && !collector->is_full) {
         lahar_error reason = {.status = LAHAR_OK};
         lahar_arena_reset(scratch);

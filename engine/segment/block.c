@@ -389,7 +389,23 @@ static lahar_status get_value(struct lahar_block *block, const struct lahar_bloc
     }
 }
 
-static lahar_status read_event(struct lahar_block *block, uint32_t row, struct lahar_arena *arena,
+/* The fields that a reader wants. */
+struct wanted_fields {
+    const uint32_t *fields; /* NULL: all */
+    size_t count;
+};
+
+static bool is_wanted(const struct wanted_fields *wanted, uint32_t field)
+{
+    size_t i = 0;
+    while (i < wanted->count && wanted->fields[i] != field) {
+        i++;
+    }
+    return wanted->fields == NULL || i < wanted->count;
+}
+
+static lahar_status read_event(struct lahar_block *block, uint32_t row,
+                               const struct wanted_fields *wanted, struct lahar_arena *arena,
                                lahar_event *event_out, lahar_error *error)
 {
     LAHAR_TRY(lahar_block_need_scope(block, 0, error));
@@ -401,26 +417,39 @@ static lahar_status read_event(struct lahar_block *block, uint32_t row, struct l
     if (values == NULL) {
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to read an event");
     }
-    for (uint32_t i = count; i-- > 0; node = scope->nodes[node].parent) {
-        LAHAR_TRY(get_value(block, &scope->nodes[node], row, arena, &values[i], error));
+    uint32_t first = count; /* of the values, which are found from behind */
+    for (; scope->nodes[node].depth != 0; node = scope->nodes[node].parent) {
+        const struct lahar_block_node *value = &scope->nodes[node];
+        if (is_wanted(wanted, scope->elements[value->label / 2].field)) {
+            LAHAR_TRY(get_value(block, value, row, arena, &values[--first], error));
+        }
     }
     *event_out = (lahar_event){.id = block->ids[row],
                                .time_ns = (int64_t)block->times[row],
                                .arrival_ns = (int64_t)block->arrivals[row],
                                .stream = block->header.stream,
                                .is_durable = true,
-                               .values = values,
-                               .value_count = count};
+                               .values = values + first,
+                               .value_count = count - first};
     return LAHAR_OK;
 }
 
 lahar_status lahar_block_read(const struct lahar_block *block, uint32_t row,
                               struct lahar_arena *arena, lahar_event *event_out, lahar_error *error)
 {
+    return lahar_block_read_fields(block, row, NULL, 0, arena, event_out, error);
+}
+
+lahar_status lahar_block_read_fields(const struct lahar_block *block, uint32_t row,
+                                     const uint32_t *fields, size_t field_count,
+                                     struct lahar_arena *arena, lahar_event *event_out,
+                                     lahar_error *error)
+{
     LAHAR_ASSERT(row < block->header.row_count);
     /* What is inflated late is not part of the block's value. */
     struct lahar_block *lazy = block->self;
-    const lahar_status status = read_event(lazy, row, arena, event_out, error);
+    const struct wanted_fields wanted = {fields, field_count};
+    const lahar_status status = read_event(lazy, row, &wanted, arena, event_out, error);
     if (status != LAHAR_OK) {
         lahar_error_context(error, "events %llu..%llu of %s",
                             (unsigned long long)block->header.first_id,
@@ -437,6 +466,7 @@ lahar_status lahar_block_check_all(struct lahar_block *block, lahar_error *error
                                                block->groups[i].raw_size};
         LAHAR_TRY(lahar_block_need_bytes(block, range, error));
     }
+    const struct wanted_fields everything = {NULL, 0};
     struct lahar_arena arena;
     lahar_arena_init(&arena, block->allocator, 0);
     lahar_status status = LAHAR_OK;
@@ -446,7 +476,7 @@ lahar_status lahar_block_check_all(struct lahar_block *block, lahar_error *error
     int64_t arrival_max = INT64_MIN;
     for (uint32_t row = 0; row < header->row_count && status == LAHAR_OK; row++) {
         lahar_event event;
-        status = read_event(block, row, &arena, &event, error);
+        status = read_event(block, row, &everything, &arena, &event, error);
         lahar_arena_reset(&arena);
         const int64_t time = (int64_t)block->times[row];
         const int64_t arrival = (int64_t)block->arrivals[row];

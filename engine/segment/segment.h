@@ -166,5 +166,10 @@ uint32_t lahar_block_find(const struct lahar_block *block, uint64_t id);
 lahar_status lahar_block_read(const struct lahar_block *block, uint32_t row,
                               struct lahar_arena *arena, lahar_event *event_out,
                               lahar_error *error);
+/* The same of some fields, so that the columns of others are not inflated. fields NULL: all. */
+lahar_status lahar_block_read_fields(const struct lahar_block *block, uint32_t row,
+                                     const uint32_t *fields, size_t field_count,
+                                     struct lahar_arena *arena, lahar_event *event_out,
+                                     lahar_error *error);
 
 #endif

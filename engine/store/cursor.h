@@ -41,6 +41,10 @@ lahar_status lahar_scan_next(struct lahar_scan *scan, struct lahar_arena *arena,
 lahar_status lahar_lookup_create(lahar_store *store, struct lahar_snapshot *snapshot,
                                  const uint64_t *ids, size_t id_count,
                                  struct lahar_lookup **lookup_out, lahar_error *error);
+/* Events of files come with these fields alone from now on; those in memory are whole. The list
+ * stays with the caller. */
+void lahar_lookup_limit_fields(struct lahar_lookup *lookup, const uint32_t *fields,
+                               size_t field_count);
 void lahar_lookup_destroy(struct lahar_lookup *lookup); /* NULL is allowed */
 lahar_status lahar_lookup_next(struct lahar_lookup *lookup, struct lahar_arena *arena,
                                lahar_event *event_out, lahar_error *error);

@@ -15,6 +15,8 @@ struct lahar_lookup {
     uint64_t *ids;
     size_t id_count;
     size_t next; /* of ids */
+    const uint32_t *fields; /* NULL: all */
+    size_t field_count;
 };
 
 lahar_status lahar_lookup_create(lahar_store *store, struct lahar_snapshot *snapshot,
@@ -39,6 +41,13 @@ lahar_status lahar_lookup_create(lahar_store *store, struct lahar_snapshot *snap
     }
     *lookup_out = lookup;
     return LAHAR_OK;
+}
+
+void lahar_lookup_limit_fields(struct lahar_lookup *lookup, const uint32_t *fields,
+                               size_t field_count)
+{
+    lookup->fields = fields;
+    lookup->field_count = field_count;
 }
 
 void lahar_lookup_destroy(struct lahar_lookup *lookup)
@@ -100,7 +109,8 @@ static lahar_status read_file(struct lahar_lookup *lookup,
     if (row >= lahar_block_row_count(lookup->block) || lahar_block_id(lookup->block, row) != id) {
         return LAHAR_NOT_FOUND;
     }
-    return lahar_block_read(lookup->block, row, arena, event_out, error);
+    return lahar_block_read_fields(lookup->block, row, lookup->fields, lookup->field_count, arena,
+                                   event_out, error);
 }
 
 /* An id that no readable file has may have been in one that is lost. */
