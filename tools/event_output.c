@@ -10,6 +10,7 @@
 
 #include "tools/complain.h"
 #include "tools/interrupt.h"
+#include "tools/text_json.h"
 #include "tools/time_text.h"
 
 static const char DIM[] = "\033[2m";
@@ -37,6 +38,7 @@ void event_output_close(struct event_output *output)
 {
     lahar_export_close(output->export_);
     output->export_ = NULL;
+    attribute_cut_free(&output->cut);
 }
 
 /* --- for people ----------------------------------------------------------- */
@@ -343,15 +345,7 @@ static struct json_object *verbatim_object(lahar_bytes *text)
 
 static void add_effective(void *context, const lahar_pair *pair)
 {
-    struct json_object *effective = context;
-    char key[LAHAR_NAME_SIZE_MAX + 1];
-    if (pair->key.size >= sizeof key) {
-        return; /* longer keys stand among the fields */
-    }
-    memcpy(key, pair->key.data, pair->key.size);
-    key[pair->key.size] = '\0';
-    (void)json_object_object_add(
-        effective, key, json_object_new_string_len(pair->value.data, (int)pair->value.size));
+    text_json_add_pair(context, pair);
 }
 
 static enum exit_status write_json(struct event_output *output, const lahar_event *event)
@@ -393,6 +387,11 @@ static enum exit_status write_json(struct event_output *output, const lahar_even
 enum exit_status event_output_write(struct event_output *output, const lahar_event *event)
 {
     enum exit_status status = EXIT_STATUS_DONE;
+    event = attribute_cut_apply(&output->cut, event);
+    if (event == NULL) {
+        complain("out of memory");
+        return EXIT_STATUS_IO;
+    }
     switch (output->form) {
     case EVENT_OUTPUT_LINES:
         write_line(output, event);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "lahar/lahar.h"
+#include "tools/attribute_cut.h"
 #include "tools/exit_status.h"
 
 enum event_output_form {
@@ -19,7 +20,8 @@ struct event_output {
     lahar_export *export_; /* makes the "fields" of JSON; NULL in the other forms */
     enum event_output_form form;
     bool is_coloured;
-    uint64_t written_count; /* events */
+    uint64_t written_count;   /* events */
+    struct attribute_cut cut; /* length_max may be set once opened */
 };
 
 /* Prints why on failure. */

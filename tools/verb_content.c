@@ -1,12 +1,8 @@
 /* lahar content: the content that an event saw. */
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "tools/arguments.h"
 #include "tools/complain.h"
-#include "tools/content_option.h"
-#include "tools/store_access.h"
+#include "tools/content_access.h"
 #include "tools/verb.h"
 
 static const char USAGE[] =
@@ -23,133 +19,64 @@ static const char USAGE[] =
     "3 I/O\n";
 
 enum {
-    OPTION_WHICH = OPTION_FIRST,
-    OPTION_CONTENT,
-    OPTION_STREAM,
-    OPTION_OUT
+    OPTION_WHICH = CONTENT_OPTION_NEXT
 };
 
 static const struct option_spec OPTIONS[] = {
     {"help", 'h', false},
+    {"content", CONTENT_OPTION_CONTENT, true},
+    {"stream", CONTENT_OPTION_STREAM, true},
+    {"out", CONTENT_OPTION_OUT, true},
     {"which", OPTION_WHICH, true},
-    {"content", OPTION_CONTENT, true},
-    {"stream", OPTION_STREAM, true},
-    {"out", OPTION_OUT, true},
     {NULL, 0, false},
 };
 
 struct content_request {
-    const char *directory;
-    const char *stream_name;
-    const char *out;
-    uint64_t id;
-    bool has_id;
+    struct content_access access; /* first: callbacks get a pointer to it */
     bool has_which;
     bool is_input;
-    struct content_option content;
 };
 
-static lahar_status write_some(void *context, const void *data, size_t size)
+static enum exit_status stream(struct content_access *access, lahar_provenance *provenance)
 {
-    return fwrite(data, 1, size, context) == size ? LAHAR_OK : LAHAR_IO;
-}
-
-static enum exit_status stream(const struct content_request *request, lahar_provenance *provenance)
-{
+    const struct content_request *request = (const struct content_request *)access;
     lahar_error error = {.status = LAHAR_OK};
     lahar_refusal refusal = LAHAR_REFUSAL_NONE;
-    const bool is_file = request->out != NULL && strcmp(request->out, "-") != 0;
-    FILE *file = is_file ? fopen(request->out, "wxe") : stdout;
-    if (file == NULL) {
-        complain("%s: %s", request->out, strerror(errno));
-        return EXIT_STATUS_IO;
-    }
-    enum exit_status status = EXIT_STATUS_DONE;
-    if (lahar_content_stream(provenance, request->id, request->is_input, write_some, file, &refusal,
-                             &error) != LAHAR_OK) {
-        status = complain_of(&error);
-    }
-    if (is_file && fclose(file) != 0 && status == EXIT_STATUS_DONE) {
-        complain("%s: %s", request->out, strerror(errno));
-        status = EXIT_STATUS_IO;
-    }
-    if (is_file && status != EXIT_STATUS_DONE) {
-        (void)remove(request->out);
-    }
-    return status;
+    return lahar_content_stream(provenance, access->id, request->is_input, content_access_write,
+                                access, &refusal, &error) == LAHAR_OK
+               ? EXIT_STATUS_DONE
+               : complain_of(&error);
 }
 
-static enum exit_status run(const struct content_request *request)
+static bool take_option(struct content_access *access, int option, const char *value)
 {
-    lahar_store *store = NULL;
-    lahar_provenance *provenance = NULL;
-    lahar_error error = {.status = LAHAR_OK};
-    lahar_provenance_options options;
-    enum exit_status status = store_access_open(request->directory, STORE_READ, &store);
-    if (status != EXIT_STATUS_DONE) {
-        return status;
-    }
-    lahar_provenance_options_init(&options);
-    options.stream = request->stream_name;
-    options.containers = request->content.containers;
-    options.container_count = request->content.count;
-    status = lahar_provenance_open(store, &options, &provenance, &error) == LAHAR_OK
-                 ? stream(request, provenance)
-                 : complain_of(&error);
-    lahar_provenance_close(provenance);
-    return store_access_close(store, status);
-}
-
-static bool take_option(struct content_request *request, int option, const char *value)
-{
-    switch (option) {
-    case OPTION_WHICH:
-        request->is_input = strcmp(value, "input") == 0;
-        request->has_which = request->is_input || strcmp(value, "output") == 0;
-        if (!request->has_which) {
-            complain("--which: '%s' is neither input nor output", value);
-        }
-        return request->has_which;
-    case OPTION_CONTENT:
-        return content_option_take(&request->content, value);
-    case OPTION_STREAM:
-        request->stream_name = value;
-        return true;
-    case OPTION_OUT:
-        request->out = value;
-        return true;
-    default:
+    struct content_request *request = (struct content_request *)access;
+    if (option != OPTION_WHICH) {
         return false;
     }
+    request->is_input = strcmp(value, "input") == 0;
+    request->has_which = request->is_input || strcmp(value, "output") == 0;
+    if (!request->has_which) {
+        complain("--which: '%s' is neither input nor output", value);
+    }
+    return request->has_which;
+}
+
+static bool is_complete(const struct content_access *access)
+{
+    return ((const struct content_request *)access)->has_which;
 }
 
 enum exit_status verb_content(int argument_count, char **items)
 {
-    struct arguments arguments = {.count = argument_count, .items = items, .specs = OPTIONS};
-    struct content_request request = {.stream_name = "provenance"};
-    enum exit_status status = EXIT_STATUS_DONE;
-    int option = 0;
-    while ((option = arguments_next(&arguments)) != ARGUMENT_END && status == EXIT_STATUS_DONE) {
-        if (option == 'h') {
-            (void)fputs(USAGE, stdout);
-            content_option_free(&request.content);
-            return EXIT_STATUS_DONE;
-        }
-        if (option == ARGUMENT_POSITIONAL && request.directory == NULL) {
-            request.directory = arguments.value;
-        } else if (option == ARGUMENT_POSITIONAL && !request.has_id) {
-            request.has_id = parse_number("ID", arguments.value, &request.id);
-            status = request.has_id ? status : complain_of_usage("content", NULL);
-        } else if (option == ARGUMENT_WRONG || option == ARGUMENT_POSITIONAL ||
-                   !take_option(&request, option, arguments.value)) {
-            status = complain_of_usage("content", NULL);
-        }
-    }
-    if (status == EXIT_STATUS_DONE) {
-        status = request.has_id && request.has_which
-                     ? run(&request)
-                     : complain_of_usage("content", "expected STORE ID --which input|output");
-    }
-    content_option_free(&request.content);
-    return status;
+    static const struct content_verb verb = {.name = "content",
+                                             .usage = USAGE,
+                                             .expected = "expected STORE ID --which input|output",
+                                             .specs = OPTIONS,
+                                             .store = STORE_READ,
+                                             .take_option = take_option,
+                                             .is_complete = is_complete,
+                                             .work = stream};
+    struct content_request request = {.access.stream_name = "provenance"};
+    return content_access_run(&verb, &request.access, argument_count, items);
 }

@@ -9,6 +9,7 @@
 #include "tools/interrupt.h"
 #include "tools/json_line.h"
 #include "tools/store_access.h"
+#include "tools/text_json.h"
 #include "tools/time_text.h"
 #include "tools/verb.h"
 
@@ -146,28 +147,13 @@ static void print_sent_json(const lahar_prov_record *record)
     const lahar_pair *pairs = lahar_prov_record_effective(record, &count);
     char time[TIME_TEXT_SIZE];
     struct json_object *line = json_object_new_object();
-    struct json_object *attributes = json_object_new_object();
     time_text_exact(event->time_ns, time);
     json_line_number(line, "event", event->id);
     json_line_string(line, "time", time);
-    (void)json_object_object_add(
-        line, "type",
-        json_object_new_string_len(event->type_name.data, (int)event->type_name.size));
-    (void)json_object_object_add(
-        line, "transit_uri",
-        event->transit_uri.data == NULL
-            ? NULL
-            : json_object_new_string_len(event->transit_uri.data, (int)event->transit_uri.size));
-    for (size_t i = 0; i < count; i++) {
-        char key[LAHAR_NAME_SIZE_MAX + 1];
-        const size_t size = pairs[i].key.size < sizeof key ? pairs[i].key.size : sizeof key - 1;
-        memcpy(key, pairs[i].key.data, size);
-        key[size] = '\0';
-        (void)json_object_object_add(
-            attributes, key,
-            json_object_new_string_len(pairs[i].value.data, (int)pairs[i].value.size));
-    }
-    (void)json_object_object_add(line, "attributes", attributes);
+    (void)json_object_object_add(line, "type", text_json(event->type_name));
+    (void)json_object_object_add(line, "transit_uri", text_json(event->transit_uri));
+    (void)json_object_object_add(line, "filename", text_json(find_attribute(record, "filename")));
+    (void)json_object_object_add(line, "attributes", text_json_pairs(pairs, count));
     json_line_print(line);
 }
 

@@ -10,9 +10,10 @@
 #include "tools/verb.h"
 
 static const char GET_USAGE[] =
-    "usage: lahar get STORE ID... [--json]\n\n"
+    "usage: lahar get STORE ID... [--attribute-length N] [--json]\n\n"
     "Shows the events of these ids, one field a line, in the order given.\n\n"
-    "  --json   one JSON object an event\n\n"
+    "  --attribute-length N  the first N characters of each attribute; default all\n"
+    "  --json                one JSON object an event\n\n"
     "exit status: 0 all found, 1 some not found, 3 I/O, 4 damaged\n";
 
 static const char SCAN_USAGE[] =
@@ -32,11 +33,13 @@ enum {
     OPTION_TO_ID,
     OPTION_STREAM,
     OPTION_NEWEST_FIRST,
+    OPTION_ATTRIBUTE_LENGTH,
     OPTION_JSON
 };
 
 static const struct option_spec GET_OPTIONS[] = {
     {"help", 'h', false},
+    {"attribute-length", OPTION_ATTRIBUTE_LENGTH, true},
     {"json", OPTION_JSON, false},
     {NULL, 0, false},
 };
@@ -68,12 +71,13 @@ static lahar_status next_event(void *cursor, const lahar_event **event_out, laha
 /* Writes the events of a cursor that was opened, or says why it was not. */
 static enum exit_status write_cursor(lahar_store *store, lahar_cursor *cursor,
                                      enum event_output_form form, uint64_t limit,
-                                     uint64_t *written_count_out)
+                                     uint64_t attribute_length_max, uint64_t *written_count_out)
 {
     struct event_output output;
     enum exit_status status = event_output_open(&output, store, form);
     *written_count_out = 0;
     if (status == EXIT_STATUS_DONE) {
+        output.cut.length_max = attribute_length_max;
         status = event_output_write_all(&output, next_event, cursor, limit);
         *written_count_out = output.written_count;
         event_output_close(&output);
@@ -82,7 +86,8 @@ static enum exit_status write_cursor(lahar_store *store, lahar_cursor *cursor,
     return status;
 }
 
-static enum exit_status get(const char *directory, const uint64_t *ids, size_t id_count, bool json)
+static enum exit_status get(const char *directory, const uint64_t *ids, size_t id_count,
+                            uint64_t attribute_length_max, bool json)
 {
     lahar_store *store = NULL;
     lahar_cursor *cursor = NULL;
@@ -96,7 +101,7 @@ static enum exit_status get(const char *directory, const uint64_t *ids, size_t i
         status = complain_of(&error);
     } else {
         status = write_cursor(store, cursor, json ? EVENT_OUTPUT_JSON : EVENT_OUTPUT_FIELDS, 0,
-                              &written_count);
+                              attribute_length_max, &written_count);
     }
     if (status == EXIT_STATUS_DONE && written_count < id_count) {
         complain("%zu of %zu events not found", id_count - (size_t)written_count, id_count);
@@ -109,6 +114,7 @@ enum exit_status verb_get(int argument_count, char **items)
 {
     struct arguments arguments = {.count = argument_count, .items = items, .specs = GET_OPTIONS};
     const char *directory = NULL;
+    uint64_t attribute_length_max = 0;
     bool json = false;
     size_t id_count = 0;
     int option = 0;
@@ -127,6 +133,11 @@ enum exit_status verb_get(int argument_count, char **items)
             json = true;
         } else if (option == ARGUMENT_POSITIONAL && directory == NULL) {
             directory = arguments.value;
+        } else if (option == OPTION_ATTRIBUTE_LENGTH) {
+            if (!parse_number("--attribute-length", arguments.value, &attribute_length_max)) {
+                status = complain_of_usage("get", NULL);
+                goto cleanup;
+            }
         } else if (option == ARGUMENT_WRONG ||
                    !parse_number("ID", arguments.value, &ids[id_count++])) {
             status = complain_of_usage("get", NULL);
@@ -134,7 +145,7 @@ enum exit_status verb_get(int argument_count, char **items)
         }
     }
     status = id_count == 0 ? complain_of_usage("get", "expected STORE ID...")
-                           : get(directory, ids, id_count, json);
+                           : get(directory, ids, id_count, attribute_length_max, json);
 cleanup:
     free(ids);
     return status;
@@ -157,7 +168,7 @@ static enum exit_status scan(struct scan_request *request)
         } else {
             status =
                 write_cursor(store, cursor, request->json ? EVENT_OUTPUT_JSON : EVENT_OUTPUT_LINES,
-                             request->limit, &written_count);
+                             request->limit, 0, &written_count);
             if (status == EXIT_STATUS_DONE && written_count == 0) {
                 status = EXIT_STATUS_NOTHING;
             }

@@ -66,6 +66,66 @@ case_get_shows_previous_updated_and_effective_attributes()
     expect_json 'lines[0]["effective"] == {"filename": "b"}'
 }
 
+case_get_cuts_attributes_between_characters_when_asked()
+{
+    printf '%s\n' '{"eventType":"DROP","entityId":"f1","previousAttributes":{"a":"äöü","b":"xyz"},"updatedAttributes":{"a":"äöüß"}}' >in.json
+    ok "$LAHAR" ingest store --format nifi-json in.json
+    ok "$LAHAR" get store 1 --attribute-length 3 --json
+    expect_json 'lines[0]["fields"]["attributes"] == {"a": "äöü"} and lines[0]["effective"] == {"b": "xyz", "a": "äöü"}'
+    ok "$LAHAR" get store 1 --attribute-length 2
+    expect_out_has "prev.b: xy"
+    expect_out_has_not "xyz"
+    ok "$LAHAR" get store 1 --json
+    expect_json 'lines[0]["effective"]["a"] == "äöüß"'
+    ok "$LAHAR" query store 'attr.a="äöüß"' --count only
+    expect_out 1
+    run "$LAHAR" get store 1 --attribute-length x
+    expect_status 2
+}
+
+case_json_of_attributes_parses_whatever_bytes_they_hold()
+{
+    python3 - <<'E2'
+open("in.json", "wb").write(b'{"eventType":"SEND","entityId":"f1","transitUri":"http://\xffx","sourceConnectionIdentifier":"q",'
+    b'"previousEntitySize":0,"updatedAttributes":{"filename":"\xe2\x82","k\xc0":"\xed\xa0\x80!\u0000"},"previousAttributes":{"p\xf5":"\xff"}}\n')
+E2
+    ok "$LAHAR" ingest store --format nifi-json in.json
+    ok "$LAHAR" get store 1 --json
+    expect_json 'len(lines[0]["effective"]) == 3'
+    ok "$LAHAR" lineage store f1 --sent --json
+    expect_json 'len(lines) == 2'
+    for format in json prov-json; do
+        ok "$LAHAR" lineage store f1 --format $format
+        expect_json 'len(lines) == 1'
+    done
+    ok "$LAHAR" replay store 1 --out again --json
+    expect_json 'len(lines[0]["attributes"]) == 3'
+}
+
+case_get_query_and_lineage_need_no_content()
+{
+    store_of_flow
+    all_answers()
+    {
+        "$LAHAR" get store 1 2 3 4 --json
+        "$LAHAR" query store 'uuid:* OR entity_id=f1' --json | sed 's/"cursor":.*//'
+        for format in tree json dot mermaid prov-json; do
+            "$LAHAR" lineage store f1 --descendants --format $format
+        done
+        "$LAHAR" lineage store f1 --sent --json
+        "$LAHAR" lineage store f2 --sent --json
+    }
+    for round in journals rolled; do
+        all_answers >before
+        mv content gone
+        all_answers >after
+        mv gone content
+        cmp before after || fail "expected the same answers without content, $round"
+        [ -s before ] || fail "expected answers"
+        ok "$LAHAR" rollover store
+    done
+}
+
 case_content_is_streamed_and_nothing_recorded()
 {
     store_of_flow
