@@ -14,7 +14,7 @@ struct lahar_lookup {
     struct lahar_batch_walk walk;
     uint64_t *ids;
     size_t id_count;
-    size_t next; /* of ids */
+    size_t next;            /* of ids */
     const uint32_t *fields; /* NULL: all */
     size_t field_count;
 };
