@@ -3,8 +3,11 @@
 
 #include "tools/arguments.h"
 #include "tools/complain.h"
+#include "tools/interrupt.h"
 #include "tools/store_access.h"
 #include "tools/verb.h"
+
+#define WAIT_NS UINT64_C(100000000) /* between two looks for an interrupt */
 
 static const char USAGE[] =
     "usage: lahar rollover STORE\n\n"
@@ -40,7 +43,14 @@ enum exit_status verb_rollover(int argument_count, char **items)
     if (status != EXIT_STATUS_DONE) {
         return status;
     }
-    if (lahar_rollover(store, LAHAR_WAIT_FOREVER, &error) != LAHAR_OK) {
+    lahar_status result = LAHAR_TIMEOUT;
+    while (result == LAHAR_TIMEOUT && !interrupt_seen()) {
+        error = (lahar_error){.status = LAHAR_OK};
+        result = lahar_rollover(store, WAIT_NS, &error);
+    }
+    if (result == LAHAR_TIMEOUT) {
+        status = EXIT_STATUS_INTERRUPTED; /* closing cancels it; the journals keep the events */
+    } else if (result != LAHAR_OK) {
         status = complain_of(&error);
     }
     return store_access_close(store, status);

@@ -9,8 +9,12 @@
 
 #include "engine/rollover/rollover_files.h"
 #include "engine/rollover/shard_build.h"
+#include "index/shard_merge.h"
 #include "io/base/error.h"
 
+enum {
+    FILES_MAX_BEHIND = 256 /* from then on joining no longer waits for rollover */
+};
 #define RETRY_NS UINT64_C(10000000000) /* after a failure that may pass */
 
 /* Everything of one attempt. */
@@ -18,7 +22,7 @@ struct attempt {
     lahar_store *store;
     struct lahar_segment_set *set; /* holds the parts */
     struct lahar_join_run run;
-    struct lahar_segment *parts[LAHAR_JOIN_FILES_MAX]; /* the set's */
+    const struct lahar_stored_file *parts[LAHAR_JOIN_FILES_MAX]; /* the set's */
     uint64_t numbers[LAHAR_JOIN_FILES_MAX];
     struct lahar_manifest_file joined;
     struct lahar_stored_file *file; /* joined, open */
@@ -36,7 +40,7 @@ static lahar_status choose(struct attempt *attempt, lahar_error *error)
                                                                   : store->config.join_file_count;
     const struct lahar_join_limits limits = {
         .files_min = files_min < 2 ? 2 : files_min,
-        .event_max = store->config.group_event_max == 0 ? LAHAR_JOIN_EVENTS_MAX
+        .event_max = store->config.group_event_max == 0 ? LAHAR_SHARD_DOCUMENTS_MAX
                                                         : store->config.group_event_max,
         .refused = join->refused,
         .refused_count = join->refused_count < LAHAR_JOIN_REFUSED_MAX ? join->refused_count
@@ -64,7 +68,7 @@ static bool find_parts(struct attempt *attempt)
         attempt->numbers[i] = number;
         for (size_t k = 0; k < attempt->set->count && attempt->parts[i] == NULL; k++) {
             if (attempt->set->readable[k]->entry.info.number == number) {
-                attempt->parts[i] = attempt->set->readable[k]->segment;
+                attempt->parts[i] = attempt->set->readable[k];
             }
         }
         if (attempt->parts[i] == NULL) {
@@ -73,6 +77,20 @@ static bool find_parts(struct attempt *attempt)
         }
     }
     return true;
+}
+
+/* Whether joining has to wait: rollover needs the processor, and few files are there yet. */
+static bool is_behind(lahar_store *store)
+{
+    struct lahar_journals_stat stat;
+    lahar_journals_stat_get(store->journals, &stat);
+    if (stat.resident_bytes < store->group_size_bytes) {
+        return false;
+    }
+    struct lahar_segment_set *set = lahar_store_acquire_set(store);
+    const bool are_few = set->count < FILES_MAX_BEHIND;
+    lahar_segment_set_release(set);
+    return are_few;
 }
 
 /* --- writing ----------------------------------------------------------------------------- */
@@ -86,7 +104,8 @@ static lahar_status copy_parts(struct attempt *attempt, struct lahar_segment_wri
         if (store->config.start_threads && lahar_store_is_stopping(store)) {
             return lahar_fail(error, LAHAR_CANCELLED, "the store is closing");
         }
-        const lahar_status status = lahar_segment_writer_copy(writer, attempt->parts[i], error);
+        const lahar_status status =
+            lahar_segment_writer_copy(writer, attempt->parts[i]->segment, error);
         if (status == LAHAR_CORRUPT) {
             attempt->is_part_refused = true;
             refuse(store, attempt->numbers[i]);
@@ -119,23 +138,71 @@ static lahar_status write_events(struct attempt *attempt, lahar_error *error)
     return status;
 }
 
-/* The shard is made from the file just written, which is thereby read back whole. */
-static lahar_status write_shard(struct attempt *attempt, lahar_error *error)
+static lahar_status put_shard(void *context, const void *data, size_t size, lahar_error *error)
+{
+    struct lahar_buffer *shard = context;
+    lahar_buffer_put(shard, data, size);
+    return shard->has_failed ? lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a shard")
+                             : LAHAR_OK;
+}
+
+static bool is_cancelled(void *context)
+{
+    lahar_store *store = context;
+    return store->config.start_threads && lahar_store_is_stopping(store);
+}
+
+/* LAHAR_CORRUPT when a part has no shard that can be read. */
+static lahar_status merge_shards(struct attempt *attempt, struct lahar_buffer *shard,
+                                 lahar_error *error)
+{
+    struct lahar_shard *inputs[LAHAR_JOIN_FILES_MAX];
+    for (size_t i = 0; i < attempt->run.count; i++) {
+        inputs[i] = attempt->parts[i]->shard;
+        if (inputs[i] == NULL) {
+            return lahar_fail(error, LAHAR_CORRUPT, "event file %" PRIu64 " has no shard",
+                              attempt->numbers[i]);
+        }
+    }
+    const struct lahar_shard_merge merge = {.inputs = inputs,
+                                            .input_count = attempt->run.count,
+                                            .sink = {put_shard, shard},
+                                            .is_cancelled = is_cancelled,
+                                            .cancel_context = attempt->store,
+                                            .allocator = &attempt->store->allocator};
+    return lahar_shard_merge(&merge, error);
+}
+
+/* From the events, where the shards of the parts do not serve. */
+static lahar_status build_shard(struct attempt *attempt, struct lahar_buffer *shard,
+                                lahar_error *error)
 {
     lahar_store *store = attempt->store;
     struct lahar_segment *segment = NULL;
+    LAHAR_TRY(lahar_segment_open(store->pool, store->events_directory, &attempt->joined.info,
+                                 store->catalog, NULL, &store->allocator, &segment, error));
+    lahar_buffer_clear(shard);
+    const lahar_status status =
+        lahar_shard_build(store->catalog, segment, &store->allocator, shard, error);
+    lahar_segment_release(segment);
+    return status;
+}
+
+static lahar_status write_shard(struct attempt *attempt, lahar_error *error)
+{
+    lahar_store *store = attempt->store;
     struct lahar_buffer shard;
     lahar_buffer_init(&shard, &store->allocator);
-    lahar_status status =
-        lahar_segment_open(store->pool, store->events_directory, &attempt->joined.info,
-                           store->catalog, NULL, &store->allocator, &segment, error);
-    if (status == LAHAR_OK) {
-        status = lahar_shard_build(store->catalog, segment, &store->allocator, &shard, error);
+    lahar_error cause = {0};
+    lahar_status status = merge_shards(attempt, &shard, &cause);
+    if (status == LAHAR_CORRUPT || status == LAHAR_IO || status == LAHAR_UNSUPPORTED) {
+        status = build_shard(attempt, &shard, error);
+    } else if (status != LAHAR_OK) {
+        (void)lahar_fail(error, status, "%s", cause.message);
     }
     if (status == LAHAR_OK) {
         status = lahar_rollover_write_shard(store, &shard, &attempt->joined, error);
     }
-    lahar_segment_release(segment);
     lahar_buffer_deinit(&shard);
     return status;
 }
@@ -238,7 +305,8 @@ static lahar_status publish(struct attempt *attempt, lahar_error *error)
 bool lahar_join_step(lahar_store *store)
 {
     const uint64_t now_ns = store->io->ops->monotonic_ns(store->io);
-    if (now_ns < store->join.retry_at_ns || store->config.join_file_count == UINT32_MAX) {
+    if (now_ns < store->join.retry_at_ns || store->config.join_file_count == UINT32_MAX ||
+        is_behind(store)) {
         return false;
     }
     lahar_error error = {0};

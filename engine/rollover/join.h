@@ -1,12 +1,10 @@
 /* Joining small event files: fewer, larger files for the same events.
  *
- * Adjacent files of one stream become one, by copying their blocks; the shard of the joined
- * file is made with it, so that every event file goes on having one shard whose ordinals are
- * its own. A joined file replaces its parts in one change of the manifest
- * (lahar_manifest_put_replace); the parts' names go once no reader holds them. A crash before the
- * change leaves a file that no manifest names, one behind it leaves the parts: the next opening
- * removes either. Merging shards and joining files is thus one thing; a merge of shards that
- * needs no events belongs behind write_shard of join.c.
+ * Adjacent files of one stream become one, by copying their blocks and merging their shards,
+ * so that every event file goes on having one shard whose ordinals are its own. A joined file
+ * replaces its parts in one change of the manifest (lahar_manifest_put_replace); the parts' names
+ * go once no reader holds them. A crash before the change leaves a file that no manifest names, one
+ * behind it leaves the parts: the next opening removes either.
  *
  * Failure model: a failure leaves everything as it was; the next attempt waits. */
 #ifndef LAHAR_ROLLOVER_JOIN_H

@@ -20,8 +20,7 @@ enum {
     LAHAR_JOIN_FILES_MAX = 64,   /* of one run */
     LAHAR_JOIN_REFUSED_MAX = 16, /* files that are remembered as impossible to join */
     LAHAR_JOIN_FILES_DEFAULT = 4,
-    /* Beyond this a joined file gains little, and re-indexing it would take long. */
-    LAHAR_JOIN_EVENTS_MAX = 1 << 18,
+    /* Beyond this a joined file gains little, and joining would hold much memory. */
     LAHAR_JOIN_BYTES_MAX = 64 * 1024 * 1024
 };
 
