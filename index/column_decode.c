@@ -76,6 +76,7 @@ static bool add_selected(const struct lahar_column_block *block,
 {
     if (block->kind == LAHAR_COLUMN_FULL) {
         /* Blocks begin at a word of the set. */
+        lahar_docset_touch(set, first, first + (uint32_t)document_count);
         for (size_t word = 0; word * 64 < document_count; word++) {
             set->words[first / 64 + word] |= selected[word];
         }

@@ -25,19 +25,12 @@ static uint64_t mask_below(uint32_t bit)
     return ~mask_from(bit);
 }
 
-static void clear_beyond_universe(struct lahar_docset *set)
-{
-    if (set->universe % 64 != 0) {
-        set->words[set->universe / 64] &= mask_below(set->universe);
-    }
-}
-
 lahar_status lahar_docset_init(struct lahar_docset *set, uint32_t universe,
                                const lahar_allocator *allocator, lahar_error *error)
 {
     *set = (struct lahar_docset){.universe = universe, .allocator = allocator};
     const size_t count = word_count(set);
-    set->words = lahar_allocate_zeroed(allocator, count == 0 ? 1 : count, sizeof *set->words);
+    set->words = lahar_allocate(allocator, (count == 0 ? 1 : count) * sizeof *set->words);
     if (set->words == NULL) {
         set->universe = 0;
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a set of %u documents", universe);
@@ -50,14 +43,41 @@ void lahar_docset_deinit(struct lahar_docset *set)
     if (set->words != NULL) {
         lahar_release(set->allocator, set->words);
     }
-    set->words = NULL;
-    set->universe = 0;
+    *set = (struct lahar_docset){.allocator = set->allocator};
+}
+
+static void touch_words(struct lahar_docset *set, uint32_t first, uint32_t end)
+{
+    uint64_t *words = set->words;
+    if (first >= end) {
+        return;
+    }
+    if (set->low_word == set->high_word) {
+        set->low_word = first;
+        set->high_word = first;
+    }
+    if (first < set->low_word) {
+        memset(words + first, 0, (set->low_word - first) * sizeof *words);
+        set->low_word = first;
+    }
+    if (end > set->high_word) {
+        memset(words + set->high_word, 0, (end - set->high_word) * sizeof *words);
+        set->high_word = end;
+    }
+}
+
+void lahar_docset_touch(struct lahar_docset *set, uint32_t first, uint32_t end)
+{
+    LAHAR_ASSERT(end <= set->universe);
+    if (first < end) {
+        touch_words(set, first / 64, (end - 1) / 64 + 1);
+    }
 }
 
 void lahar_docset_add(struct lahar_docset *set, uint32_t document)
 {
     LAHAR_ASSERT(document < set->universe);
-    set->words[document / 64] |= UINT64_C(1) << (document % 64);
+    lahar_docset_put(set, document);
 }
 
 void lahar_docset_add_range(struct lahar_docset *set, uint32_t first, uint32_t end)
@@ -66,6 +86,7 @@ void lahar_docset_add_range(struct lahar_docset *set, uint32_t first, uint32_t e
     if (first >= end) {
         return;
     }
+    lahar_docset_touch(set, first, end);
     const size_t first_word = first / 64;
     const size_t last_word = (end - 1) / 64;
     const uint64_t head = mask_from(first);
@@ -81,9 +102,15 @@ void lahar_docset_add_range(struct lahar_docset *set, uint32_t first, uint32_t e
     set->words[last_word] |= tail;
 }
 
+static bool is_touched(const struct lahar_docset *set, size_t word)
+{
+    return word >= set->low_word && word < set->high_word;
+}
+
 bool lahar_docset_has(const struct lahar_docset *set, uint32_t document)
 {
-    return document < set->universe && ((set->words[document / 64] >> (document % 64)) & 1) != 0;
+    return document < set->universe && is_touched(set, document / 64) &&
+           ((set->words[document / 64] >> (document % 64)) & 1) != 0;
 }
 
 void lahar_docset_fill(struct lahar_docset *set)
@@ -93,14 +120,26 @@ void lahar_docset_fill(struct lahar_docset *set)
 
 void lahar_docset_clear(struct lahar_docset *set)
 {
-    memset(set->words, 0, word_count(set) * sizeof *set->words);
+    set->low_word = 0;
+    set->high_word = 0;
+}
+
+/* The words that both have; first == end when there are none. */
+static void common_words(const struct lahar_docset *set, const struct lahar_docset *other,
+                         uint32_t *first_out, uint32_t *end_out)
+{
+    LAHAR_ASSERT(set->universe == other->universe);
+    *first_out = set->low_word > other->low_word ? set->low_word : other->low_word;
+    *end_out = set->high_word < other->high_word ? set->high_word : other->high_word;
+    if (*first_out > *end_out) {
+        *first_out = *end_out;
+    }
 }
 
 void lahar_docset_and(struct lahar_docset *set, const struct lahar_docset *other)
 {
-    LAHAR_ASSERT(set->universe == other->universe);
-    const size_t count = word_count(set);
-    for (size_t i = 0; i < count; i++) {
+    common_words(set, other, &set->low_word, &set->high_word);
+    for (size_t i = set->low_word; i < set->high_word; i++) {
         set->words[i] &= other->words[i];
     }
 }
@@ -108,17 +147,18 @@ void lahar_docset_and(struct lahar_docset *set, const struct lahar_docset *other
 void lahar_docset_or(struct lahar_docset *set, const struct lahar_docset *other)
 {
     LAHAR_ASSERT(set->universe == other->universe);
-    const size_t count = word_count(set);
-    for (size_t i = 0; i < count; i++) {
+    touch_words(set, other->low_word, other->high_word);
+    for (size_t i = other->low_word; i < other->high_word; i++) {
         set->words[i] |= other->words[i];
     }
 }
 
 void lahar_docset_and_not(struct lahar_docset *set, const struct lahar_docset *other)
 {
-    LAHAR_ASSERT(set->universe == other->universe);
-    const size_t count = word_count(set);
-    for (size_t i = 0; i < count; i++) {
+    uint32_t first = 0;
+    uint32_t end = 0;
+    common_words(set, other, &first, &end);
+    for (size_t i = first; i < end; i++) {
         set->words[i] &= ~other->words[i];
     }
 }
@@ -126,10 +166,13 @@ void lahar_docset_and_not(struct lahar_docset *set, const struct lahar_docset *o
 void lahar_docset_invert(struct lahar_docset *set)
 {
     const size_t count = word_count(set);
+    lahar_docset_touch(set, 0, set->universe);
     for (size_t i = 0; i < count; i++) {
         set->words[i] = ~set->words[i];
     }
-    clear_beyond_universe(set);
+    if (set->universe % 64 != 0) {
+        set->words[set->universe / 64] &= mask_below(set->universe);
+    }
 }
 
 /* Population count by halves, quarters and bytes: needs no instruction that
@@ -156,29 +199,32 @@ __attribute__((target("popcnt"))) static uint64_t count_words_popcnt(const uint6
 
 uint64_t lahar_docset_count(const struct lahar_docset *set)
 {
-    const size_t count = word_count(set);
+    const size_t count = set->high_word - set->low_word;
+    const uint64_t *words = set->words == NULL ? NULL : set->words + set->low_word;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("popcnt")) {
-        return count_words_popcnt(set->words, count);
+        return count_words_popcnt(words, count);
     }
 #endif
     uint64_t total = 0;
     for (size_t i = 0; i < count; i++) {
-        total += count_bits(set->words[i]);
+        total += count_bits(words[i]);
     }
     return total;
 }
 
 uint32_t lahar_docset_next(const struct lahar_docset *set, uint32_t from)
 {
-    if (from >= set->universe) {
+    if (from / 64 >= set->high_word || set->low_word == set->high_word) {
         return set->universe;
     }
-    const size_t count = word_count(set);
+    if (from / 64 < set->low_word) {
+        from = set->low_word * 64;
+    }
     size_t i = from / 64;
     uint64_t word = set->words[i] & mask_from(from);
     while (word == 0) {
-        if (++i == count) {
+        if (++i == set->high_word) {
             return set->universe;
         }
         word = set->words[i];
@@ -188,16 +234,16 @@ uint32_t lahar_docset_next(const struct lahar_docset *set, uint32_t from)
 
 uint32_t lahar_docset_previous(const struct lahar_docset *set, uint32_t from)
 {
-    if (set->universe == 0) {
+    if (from / 64 < set->low_word || set->low_word == set->high_word) {
         return UINT32_MAX;
     }
-    if (from >= set->universe) {
-        from = set->universe - 1;
+    if (from / 64 >= set->high_word) {
+        from = set->high_word * 64 - 1;
     }
     size_t i = from / 64;
     uint64_t word = set->words[i] & (UINT64_MAX >> (63 - from % 64));
     while (word == 0) {
-        if (i-- == 0) {
+        if (i-- == set->low_word) {
             return UINT32_MAX;
         }
         word = set->words[i];
@@ -207,10 +253,11 @@ uint32_t lahar_docset_previous(const struct lahar_docset *set, uint32_t from)
 
 uint64_t lahar_docset_count_both(const struct lahar_docset *set, const struct lahar_docset *other)
 {
-    const size_t word_count = ((size_t)set->universe + 63) / 64;
+    uint32_t first = 0;
+    uint32_t end = 0;
     uint64_t count = 0;
-    LAHAR_ASSERT(set->universe == other->universe);
-    for (size_t i = 0; i < word_count; i++) {
+    common_words(set, other, &first, &end);
+    for (size_t i = first; i < end; i++) {
         count += (unsigned)__builtin_popcountll(set->words[i] & other->words[i]);
     }
     return count;

@@ -1,4 +1,7 @@
-/* Sets of document ordinals of one shard, 0 .. universe - 1. */
+/* Sets of document ordinals of one shard, 0 .. universe - 1.
+ *
+ * A set knows which of its words were ever written. The others count as zero and are neither
+ * cleared nor looked at, so that a set of a few documents among millions costs next to nothing. */
 #ifndef LAHAR_INDEX_DOCSET_H
 #define LAHAR_INDEX_DOCSET_H
 
@@ -9,14 +12,19 @@
 #include "lahar/status.h"
 
 struct lahar_docset {
-    uint64_t *words; /* bit d of word d / 64; bits beyond universe are zero */
-    uint32_t universe;
+    uint64_t *words;   /* bit d of word d / 64; only words [low_word, high_word) have a meaning */
+    uint32_t universe; /* bits beyond it are zero */
+    uint32_t low_word;
+    uint32_t high_word; /* equal to low_word: no member */
     const lahar_allocator *allocator;
 };
 
 lahar_status lahar_docset_init(struct lahar_docset *set, uint32_t universe,
                                const lahar_allocator *allocator, lahar_error *error);
 void lahar_docset_deinit(struct lahar_docset *set);
+/* Gives the words of documents first .. end - 1 a meaning, for who writes into them. end must not
+ * lie beyond the universe. */
+void lahar_docset_touch(struct lahar_docset *set, uint32_t first, uint32_t end);
 void lahar_docset_add(struct lahar_docset *set, uint32_t document);
 void lahar_docset_add_range(struct lahar_docset *set, uint32_t first, uint32_t end);
 bool lahar_docset_has(const struct lahar_docset *set, uint32_t document);
@@ -26,6 +34,16 @@ void lahar_docset_and(struct lahar_docset *set, const struct lahar_docset *other
 void lahar_docset_or(struct lahar_docset *set, const struct lahar_docset *other);
 void lahar_docset_and_not(struct lahar_docset *set, const struct lahar_docset *other);
 void lahar_docset_invert(struct lahar_docset *set);
+/* Adds a document that is known to lie in the universe; for loops. */
+static inline void lahar_docset_put(struct lahar_docset *set, uint32_t document)
+{
+    const uint32_t word = document / 64;
+    if (word - set->low_word >= set->high_word - set->low_word) {
+        lahar_docset_touch(set, document, document + 1);
+    }
+    set->words[word] |= UINT64_C(1) << (document % 64);
+}
+
 /* Members of both. */
 uint64_t lahar_docset_count_both(const struct lahar_docset *set, const struct lahar_docset *other);
 uint64_t lahar_docset_count(const struct lahar_docset *set);

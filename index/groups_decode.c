@@ -67,7 +67,7 @@ static bool add_documents(const struct block *block, uint64_t first, uint64_t co
         if (document >= set->universe) {
             return false;
         }
-        set->words[document / 64] |= UINT64_C(1) << (document % 64);
+        lahar_docset_put(set, (uint32_t)document);
     }
     return true;
 }
@@ -154,7 +154,7 @@ lahar_status lahar_group_table_expand(struct lahar_shard_pages *pages,
 {
     LAHAR_ASSERT(groups->universe == table->group_count);
     /* A block of groups is a word of the set. */
-    for (uint64_t word = 0; word * 64 < groups->universe; word++) {
+    for (uint64_t word = groups->low_word; word < groups->high_word; word++) {
         if (groups->words[word] != 0) {
             LAHAR_TRY(
                 lahar_group_table_add_word(pages, table, word, groups->words[word], set, error));

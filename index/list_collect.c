@@ -160,7 +160,7 @@ static lahar_status take_set(struct lahar_docset *set, uint32_t offset,
                              struct lahar_number_list *list, lahar_error *error)
 {
     const lahar_status status = reserve(list, (size_t)lahar_docset_count(set), error);
-    for (uint32_t word = 0; status == LAHAR_OK && word * UINT64_C(64) < set->universe; word++) {
+    for (uint32_t word = set->low_word; status == LAHAR_OK && word < set->high_word; word++) {
         for (uint64_t bits = set->words[word]; bits != 0; bits &= bits - 1) {
             list->items[list->count++] = offset + word * 64 + (uint32_t)__builtin_ctzll(bits);
         }

@@ -65,14 +65,13 @@ static bool add_gaps(struct lahar_docset *set, uint64_t base, const uint8_t *pac
     }
     const uint64_t mask = lahar_width_mask(width);
     const uint64_t universe = set->universe;
-    uint64_t *words = set->words;
-    words[document / 64] |= UINT64_C(1) << (document % 64);
+    lahar_docset_put(set, (uint32_t)document);
     for (size_t i = 0; i + 1 < count; i++) {
         document += lahar_unpack_narrow(packed, i, width, mask) + 1;
         if (document >= universe) {
             return false;
         }
-        words[document / 64] |= UINT64_C(1) << (document % 64);
+        lahar_docset_put(set, (uint32_t)document);
     }
     return true;
 }
@@ -113,6 +112,11 @@ static bool add_bits(struct lahar_docset *set, uint64_t first, const uint8_t *bi
 {
     uint64_t i = 0;
     const uint64_t shift = first % 64;
+    if (first < set->universe) {
+        const uint64_t end = first + size * 8;
+        lahar_docset_touch(set, (uint32_t)first,
+                           end < set->universe ? (uint32_t)end : set->universe);
+    }
     for (; i + 8 <= size && first + (i + 8) * 8 <= set->universe; i += 8) {
         const uint64_t word = lahar_load_u64(bits + i);
         const size_t at = (size_t)((first + i * 8) / 64);
