@@ -68,6 +68,13 @@ typedef lahar_status (*lahar_group_visit)(void *context, uint32_t group, const u
 lahar_status lahar_group_table_visit(struct lahar_shard_pages *pages,
                                      const struct lahar_group_table *table, uint32_t document_count,
                                      lahar_group_visit visit, void *context, lahar_error *error);
+/* The same for those of the groups 64 * number .. 64 * number + 63 whose bits are set in members.
+ */
+lahar_status lahar_group_table_visit_word(struct lahar_shard_pages *pages,
+                                          const struct lahar_group_table *table, uint64_t number,
+                                          uint64_t members, uint32_t document_count,
+                                          lahar_group_visit visit, void *context,
+                                          lahar_error *error);
 /* Adds the documents of those of the groups 64 * number .. 64 * number + 63 whose bits are set in
  * members. LAHAR_CORRUPT also when there are no such groups. */
 lahar_status lahar_group_table_add_word(struct lahar_shard_pages *pages,

@@ -21,6 +21,13 @@ struct block {
     const uint8_t *documents;
 };
 
+/* The documents of one group. */
+struct scratch {
+    uint32_t *documents;
+    size_t capacity;
+    const lahar_allocator *allocator;
+};
+
 static lahar_status corrupt(lahar_error *error)
 {
     return lahar_fail(error, LAHAR_CORRUPT, "a block of groups of an index shard is malformed");
@@ -163,58 +170,86 @@ lahar_status lahar_group_table_expand(struct lahar_shard_pages *pages,
     return LAHAR_OK;
 }
 
-/* Decodes a block into documents, which has room for them, and visits its groups. */
-static lahar_status visit_block(const struct block *block, uint32_t first_group,
-                                uint32_t *documents, uint32_t document_count,
+/* Decodes and visits the groups of a block whose bits are set in members. */
+static lahar_status visit_block(const struct block *block, uint32_t first_group, uint64_t members,
+                                struct scratch *scratch, uint32_t document_count,
                                 lahar_group_visit visit, void *context, lahar_error *error)
 {
     const uint64_t mask = lahar_width_mask(block->document_width);
-    for (uint64_t i = 0; i < block->document_count; i++) {
-        const uint64_t document =
-            block->base + lahar_unpack_narrow(block->documents, i, block->document_width, mask);
-        if (document >= document_count) {
-            return corrupt(error);
-        }
-        documents[i] = (uint32_t)document;
-    }
     uint64_t first = 0;
-    for (size_t i = 0; i < block->group_count; i++) {
-        const uint32_t count = (uint32_t)size_of(block, i);
-        LAHAR_TRY(visit(context, first_group + (uint32_t)i, documents + first, count, error));
+    for (size_t i = 0; i < block->group_count && members >> i != 0; i++) {
+        const uint64_t count = size_of(block, i);
+        const uint64_t begin = first;
         first += count;
+        if ((members >> i & 1) == 0) {
+            continue;
+        }
+        if (count > scratch->capacity) {
+            uint32_t *grown = lahar_vector_grow(scratch->allocator, scratch->documents,
+                                                &scratch->capacity, (size_t)count, sizeof *grown);
+            if (grown == NULL) {
+                return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a group");
+            }
+            scratch->documents = grown;
+        }
+        for (uint64_t k = 0; k < count; k++) {
+            const uint64_t document =
+                block->base +
+                lahar_unpack_narrow(block->documents, begin + k, block->document_width, mask);
+            if (document >= document_count) {
+                return corrupt(error);
+            }
+            scratch->documents[k] = (uint32_t)document;
+        }
+        LAHAR_TRY(
+            visit(context, first_group + (uint32_t)i, scratch->documents, (uint32_t)count, error));
     }
     return LAHAR_OK;
+}
+
+static lahar_status visit_word(struct lahar_shard_pages *pages,
+                               const struct lahar_group_table *table, uint64_t number,
+                               uint64_t members, struct scratch *scratch, uint32_t document_count,
+                               lahar_group_visit visit, void *context, lahar_error *error)
+{
+    struct lahar_page_view view;
+    struct block block;
+    LAHAR_TRY(open_block(pages, table, number, document_count, &view, &block, error));
+    const lahar_status status =
+        visit_block(&block, (uint32_t)(number * LAHAR_SHARD_GROUP_BLOCK), members, scratch,
+                    document_count, visit, context, error);
+    lahar_page_view_close(pages, &view);
+    return status;
+}
+
+lahar_status lahar_group_table_visit_word(struct lahar_shard_pages *pages,
+                                          const struct lahar_group_table *table, uint64_t number,
+                                          uint64_t members, uint32_t document_count,
+                                          lahar_group_visit visit, void *context,
+                                          lahar_error *error)
+{
+    struct scratch scratch = {.allocator = pages->allocator};
+    if (number * LAHAR_SHARD_GROUP_BLOCK >= table->group_count) {
+        return corrupt(error);
+    }
+    const lahar_status status =
+        visit_word(pages, table, number, members, &scratch, document_count, visit, context, error);
+    lahar_release(scratch.allocator, scratch.documents);
+    return status;
 }
 
 lahar_status lahar_group_table_visit(struct lahar_shard_pages *pages,
                                      const struct lahar_group_table *table, uint32_t document_count,
                                      lahar_group_visit visit, void *context, lahar_error *error)
 {
-    uint32_t *documents = NULL;
-    size_t capacity = 0;
+    struct scratch scratch = {.allocator = pages->allocator};
     lahar_status status = LAHAR_OK;
     for (uint64_t number = 0;
          number * LAHAR_SHARD_GROUP_BLOCK < table->group_count && status == LAHAR_OK; number++) {
-        struct lahar_page_view view;
-        struct block block;
-        status = open_block(pages, table, number, document_count, &view, &block, error);
-        if (status != LAHAR_OK) {
-            break;
-        }
-        if (block.document_count > capacity) {
-            uint32_t *grown = lahar_vector_grow(pages->allocator, documents, &capacity,
-                                                (size_t)block.document_count, sizeof *documents);
-            status = grown == NULL ? lahar_fail(error, LAHAR_NO_MEMORY, "no memory for groups")
-                                   : LAHAR_OK;
-            documents = grown == NULL ? documents : grown;
-        }
-        if (status == LAHAR_OK) {
-            status = visit_block(&block, (uint32_t)(number * LAHAR_SHARD_GROUP_BLOCK), documents,
-                                 document_count, visit, context, error);
-        }
-        lahar_page_view_close(pages, &view);
+        status = visit_word(pages, table, number, UINT64_MAX, &scratch, document_count, visit,
+                            context, error);
     }
-    lahar_release(pages->allocator, documents);
+    lahar_release(scratch.allocator, scratch.documents);
     return status;
 }
 

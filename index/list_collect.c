@@ -2,12 +2,16 @@
  * are decoded straight, bit sets and what is built of other lists by way of a set. */
 #include "index/list_read.h"
 
+#include <stdlib.h>
+
 #include "index/vector.h"
 #include "io/base/error.h"
 
 enum {
     /* Skip entries read at a time. */
-    SKIPS_AT_A_TIME = 64
+    SKIPS_AT_A_TIME = 64,
+    /* Groups that have less than one document in so many are gone to one by one. */
+    FEW_PART = 256
 };
 
 static lahar_status corrupt(lahar_error *error)
@@ -155,6 +159,12 @@ static lahar_status collect_blocks(struct lahar_shard_pages *pages,
     return LAHAR_OK;
 }
 
+/* Where the documents of groups go. */
+struct grouped {
+    struct lahar_number_list *list;
+    uint32_t offset;
+};
+
 /* Moves the members of set to the list and empties it. */
 static lahar_status take_set(struct lahar_docset *set, uint32_t offset,
                              struct lahar_number_list *list, lahar_error *error)
@@ -166,6 +176,47 @@ static lahar_status take_set(struct lahar_docset *set, uint32_t offset,
         }
     }
     lahar_docset_clear(set);
+    return status;
+}
+
+static lahar_status take_group(void *context, uint32_t group, const uint32_t *documents,
+                               uint32_t count, lahar_error *error)
+{
+    struct grouped *grouped = context;
+    struct lahar_number_list *list = grouped->list;
+    (void)group;
+    LAHAR_TRY(reserve(list, count, error));
+    for (uint32_t i = 0; i < count; i++) {
+        list->items[list->count++] = documents[i] + grouped->offset;
+    }
+    return LAHAR_OK;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a;
+    const uint32_t y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The documents of few groups, group by group, then in order. */
+static lahar_status collect_grouped(const struct lahar_list_reader *reader,
+                                    const struct lahar_list_head *head, uint32_t document_count,
+                                    uint32_t offset, struct lahar_number_list *list,
+                                    lahar_error *error)
+{
+    struct lahar_number_list groups = {.allocator = list->allocator};
+    struct grouped grouped = {list, offset};
+    const size_t first = list->count;
+    lahar_status status = lahar_list_collect_groups(reader, head, 0, NULL, &groups, error);
+    for (size_t i = 0; i < groups.count && status == LAHAR_OK; i++) {
+        status = lahar_group_table_visit_word(
+            reader->pages, &reader->groups, groups.items[i] / LAHAR_SHARD_GROUP_BLOCK,
+            UINT64_C(1) << (groups.items[i] % LAHAR_SHARD_GROUP_BLOCK), document_count, take_group,
+            &grouped, error);
+    }
+    lahar_release(groups.allocator, groups.items);
+    qsort(list->items + first, list->count - first, sizeof *list->items, compare_numbers);
     return status;
 }
 
@@ -209,6 +260,10 @@ lahar_status lahar_list_collect(const struct lahar_list_reader *reader, uint64_t
     if (head.kind == LAHAR_LIST_BLOCKS) {
         return collect_blocks(reader->pages, &head, document_count, offset, list, error);
     }
+    if ((head.kind == LAHAR_LIST_GROUP || head.kind == LAHAR_LIST_GROUPS) &&
+        head.count < document_count / FEW_PART) {
+        return collect_grouped(reader, &head, document_count, offset, list, error);
+    }
     const lahar_status status = lahar_list_read(reader, reference, scratch, error);
     if (status != LAHAR_OK) {
         lahar_docset_clear(scratch);
@@ -237,6 +292,16 @@ lahar_status lahar_list_collect_groups(const struct lahar_list_reader *reader,
     }
     if (inner.kind == LAHAR_LIST_BLOCKS) {
         return collect_blocks(reader->pages, &inner, group_count, offset, list, error);
+    }
+    if (scratch == NULL) {
+        struct lahar_docset set;
+        LAHAR_TRY(lahar_docset_init(&set, group_count, list->allocator, error));
+        lahar_status own = lahar_list_read_simple(reader->pages, &inner, &set, error);
+        if (own == LAHAR_OK) {
+            own = take_set(&set, offset, list, error);
+        }
+        lahar_docset_deinit(&set);
+        return own;
     }
     const lahar_status status = lahar_list_read_simple(reader->pages, &inner, scratch, error);
     if (status != LAHAR_OK) {

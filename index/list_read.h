@@ -10,7 +10,8 @@
 struct lahar_list_head {
     uint64_t count; /* documents, at least 1 */
     enum lahar_list_kind kind;
-    uint64_t data; /* offset behind the first varint */
+    uint64_t data;   /* offset behind the first varint */
+    uint64_t second; /* of kind GROUP: the group */
 };
 
 lahar_status lahar_list_head_read(struct lahar_shard_pages *pages, uint64_t offset,
@@ -70,7 +71,7 @@ lahar_status lahar_list_read_simple(struct lahar_shard_pages *pages,
                                     const struct lahar_list_head *head, struct lahar_docset *set,
                                     lahar_error *error);
 
-/* Reads the group of a list of kind GROUP. */
+/* The group of a list of kind GROUP. */
 lahar_status lahar_list_group(const struct lahar_list_reader *reader,
                               const struct lahar_list_head *head, uint32_t *group_out,
                               lahar_error *error);

@@ -41,8 +41,12 @@ lahar_status lahar_list_head_read(struct lahar_shard_pages *pages, uint64_t offs
     LAHAR_TRY(view_head(pages, offset, &view, &reader, error));
     const uint8_t *begin = reader.next;
     const uint64_t v = lahar_read_varint(&reader);
-    *head = (struct lahar_list_head){v >> LAHAR_LIST_KIND_BITS, (enum lahar_list_kind)(v & 7),
-                                     offset + (uint64_t)(reader.next - begin)};
+    *head = (struct lahar_list_head){.count = v >> LAHAR_LIST_KIND_BITS,
+                                     .kind = (enum lahar_list_kind)(v & 7),
+                                     .data = offset + (uint64_t)(reader.next - begin)};
+    if (head->kind == LAHAR_LIST_GROUP) {
+        head->second = lahar_read_varint(&reader);
+    }
     const bool failed = reader.failed;
     lahar_page_view_close(pages, &view);
     return failed || head->count == 0 ? corrupt(error) : LAHAR_OK;
@@ -246,14 +250,8 @@ lahar_status lahar_list_group(const struct lahar_list_reader *lists,
                               const struct lahar_list_head *head, uint32_t *group_out,
                               lahar_error *error)
 {
-    struct lahar_page_view view;
-    struct lahar_reader reader;
-    LAHAR_TRY(view_head(lists->pages, head->data, &view, &reader, error));
-    const uint64_t group = lahar_read_varint(&reader);
-    const bool failed = reader.failed;
-    lahar_page_view_close(lists->pages, &view);
-    *group_out = (uint32_t)group;
-    return failed || group >= lists->groups.group_count ? corrupt(error) : LAHAR_OK;
+    *group_out = (uint32_t)head->second;
+    return head->second >= lists->groups.group_count ? corrupt(error) : LAHAR_OK;
 }
 
 static lahar_status read_group(const struct lahar_list_reader *lists,
