@@ -155,6 +155,9 @@ struct lahar_shard_source {
                           lahar_error *error);
     void *context;
     uint64_t size; /* bytes of the whole shard */
+    /* The whole shard, for as long as it is open, if it is in memory and can be trusted: it is then
+     * used in place, nothing is fetched or checked. Else NULL. */
+    const uint8_t *memory;
 };
 
 struct lahar_shard; /* open shard; immutable; thread-safe */

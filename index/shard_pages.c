@@ -41,7 +41,11 @@ lahar_status lahar_shard_pages_init(struct lahar_shard_pages *pages,
                                         .checksums = checksums,
                                         .allocator = allocator,
                                         .resident_limit = RESIDENT_PAGES};
-    pages->slots = lahar_allocate_zeroed(allocator, (size_t)count + 1, sizeof *pages->slots);
+    if (source->memory != NULL) {
+        pages->page_count = 0;
+    }
+    pages->slots =
+        lahar_allocate_zeroed(allocator, (size_t)pages->page_count + 1, sizeof *pages->slots);
     if (pages->slots == NULL) {
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for the pages of a shard");
     }
@@ -196,6 +200,10 @@ lahar_status lahar_shard_pages_copy(struct lahar_shard_pages *pages, uint64_t of
     if (!is_inside(pages, offset, size)) {
         return lahar_fail(error, LAHAR_CORRUPT, "an index shard refers beyond its end");
     }
+    if (pages->source.memory != NULL) {
+        memcpy(to, pages->source.memory + offset, size);
+        return LAHAR_OK;
+    }
     uint8_t *p = to;
     while (size > 0) {
         struct lahar_page_slot *slot = NULL;
@@ -222,6 +230,11 @@ lahar_status lahar_page_view_open(struct lahar_shard_pages *pages, uint64_t offs
     static const uint8_t nothing[LAHAR_BITPACK_SLACK];
     if (size == 0) {
         view->data = nothing;
+        return LAHAR_OK;
+    }
+    if (pages->source.memory != NULL) {
+        /* Directory and trailer behind the body are more than the slack. */
+        view->data = pages->source.memory + offset;
         return LAHAR_OK;
     }
     const uint64_t within = offset % LAHAR_SHARD_PAGE_SIZE;

@@ -8,6 +8,16 @@
 #include "io/base/crc32c.h"
 #include "io/base/error.h"
 
+static lahar_status fetch(const struct lahar_shard_source *source, uint64_t offset, void *data,
+                          size_t size, lahar_error *error)
+{
+    if (source->memory != NULL) {
+        memcpy(data, source->memory + offset, size);
+        return LAHAR_OK;
+    }
+    return source->fetch(source->context, offset, data, size, error);
+}
+
 /* Fetches the directory into shard->directory_bytes: with the trailer in one go where it
  * is small. */
 static lahar_status fetch_directory(struct lahar_shard *shard,
@@ -24,8 +34,7 @@ static lahar_status fetch_directory(struct lahar_shard *shard,
     if (tail == NULL) {
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to open an index shard");
     }
-    lahar_status status =
-        source->fetch(source->context, source->size - tail_size, tail, tail_size, error);
+    lahar_status status = fetch(source, source->size - tail_size, tail, tail_size, error);
     if (status == LAHAR_OK) {
         status = lahar_trailer_read(tail + tail_size - LAHAR_SHARD_TRAILER_SIZE, source->size,
                                     trailer, error);
@@ -44,8 +53,7 @@ static lahar_status fetch_directory(struct lahar_shard *shard,
     if (size + LAHAR_SHARD_TRAILER_SIZE <= tail_size) {
         memcpy(shard->directory_bytes, tail + tail_size - LAHAR_SHARD_TRAILER_SIZE - size, size);
     } else {
-        status = source->fetch(source->context, trailer->directory_offset, shard->directory_bytes,
-                               size, error);
+        status = fetch(source, trailer->directory_offset, shard->directory_bytes, size, error);
     }
     if (status == LAHAR_OK &&
         lahar_crc32c(0, shard->directory_bytes, size) != trailer->directory_checksum) {

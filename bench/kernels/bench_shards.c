@@ -51,7 +51,8 @@ static lahar_status fetch(void *context, uint64_t offset, void *data, size_t siz
 
 static void open_input(struct input *input)
 {
-    const struct lahar_shard_source source = {fetch, input, input->size};
+    const struct lahar_shard_source source = {
+        .fetch = fetch, .context = input, .size = input->size};
     require(lahar_shard_open(&source, &lahar_allocator_libc, &input->shard, NULL) == LAHAR_OK,
             "opening a shard");
 }

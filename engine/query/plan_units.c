@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/query/query_state.h"
+#include "engine/rollover/resident_index.h"
 #include "io/base/error.h"
 
 enum {
@@ -107,19 +108,29 @@ static uint64_t batch_end(const struct lahar_resident_batch *batch)
     return batch->first_id + batch->event_count;
 }
 
-/* Cuts the resident batches into units of a bounded number of rows. With units NULL only
- * counts them. */
-static uint32_t cut_resident(const struct lahar_query *query, struct lahar_unit *units)
+/* Units under construction; units NULL: they are only counted. */
+struct unit_list {
+    struct lahar_unit *units;
+    uint32_t count;
+};
+
+static void put_unit(struct unit_list *list, const struct lahar_unit *unit)
 {
-    const struct lahar_query_prune *prune = &query->context.prune;
-    const size_t count = lahar_snapshot_batch_count(query->snapshot);
-    uint32_t unit_count = 0;
-    struct lahar_unit unit = {.stream = LAHAR_ANY_STREAM};
-    for (size_t i = lahar_snapshot_find_batch(query->snapshot, prune->first_id); i < count; i++) {
+    if (list->units != NULL) {
+        list->units[list->count] = *unit;
+    }
+    list->count++;
+}
+
+/* Cuts batches [first, end) into units of a bounded number of rows. */
+static void cut_batches(const struct lahar_query *query, size_t first, size_t end,
+                        struct unit_list *list)
+{
+    /* Times are not known beforehand. */
+    struct lahar_unit unit = {
+        .stream = LAHAR_ANY_STREAM, .time_min_ns = INT64_MIN, .time_max_ns = INT64_MAX};
+    for (size_t i = first; i < end; i++) {
         const struct lahar_resident_batch *batch = lahar_snapshot_batch(query->snapshot, i);
-        if (batch->first_id >= prune->end_id) {
-            break;
-        }
         if (batch->event_count == 0) {
             continue;
         }
@@ -131,20 +142,72 @@ static uint32_t cut_resident(const struct lahar_query *query, struct lahar_unit 
         unit.last_id = batch_end(batch) - 1;
         unit.event_count += batch->event_count;
         if (unit.event_count >= RESIDENT_UNIT_EVENTS) {
-            if (units != NULL) {
-                units[unit_count] = unit;
-            }
-            unit_count++;
+            put_unit(list, &unit);
             unit.event_count = 0;
         }
     }
     if (unit.event_count != 0) {
-        if (units != NULL) {
-            units[unit_count] = unit;
-        }
-        unit_count++;
+        put_unit(list, &unit);
     }
-    return unit_count;
+}
+
+/* A unit for each stream of a slice that may hold results with ids in [first_id, end_id). */
+static void add_slice(struct lahar_query *query, const struct lahar_resident_slice *slice,
+                      uint64_t first_id, uint64_t end_id, struct unit_list *list)
+{
+    const struct lahar_query_prune *prune = &query->context.prune;
+    for (size_t i = 0; i < slice->shard_count; i++) {
+        struct lahar_shard *shard = slice->shards[i].shard;
+        struct lahar_unit unit = {.shard = shard,
+                                  .slice = shard,
+                                  .stream = slice->shards[i].stream,
+                                  .first_id =
+                                      slice->first_id > first_id ? slice->first_id : first_id,
+                                  .last_id = (slice->end_id < end_id ? slice->end_id : end_id) - 1,
+                                  .event_count = lahar_shard_document_count(shard)};
+        lahar_shard_time_range(shard, &unit.time_min_ns, &unit.time_max_ns);
+        if (unit.time_max_ns >= prune->time.first_ns && unit.time_min_ns <= prune->time.last_ns &&
+            !stream_is_excluded(query, query->context.filter,
+                                lahar_schema_stream(query->catalog, unit.stream))) {
+            put_unit(list, &unit);
+        }
+    }
+}
+
+/* Units of the events in memory: those that are indexed, and runs of batches for the others. */
+static uint32_t cut_resident(struct lahar_query *query, struct lahar_unit *units)
+{
+    const struct lahar_query_prune *prune = &query->context.prune;
+    const struct lahar_resident_slices *slices = lahar_snapshot_slices(query->snapshot);
+    const size_t end = lahar_snapshot_find_batch(query->snapshot, prune->end_id);
+    struct unit_list list = {units, 0};
+    size_t next = lahar_snapshot_find_batch(query->snapshot, prune->first_id);
+    const size_t batch_count = lahar_snapshot_batch_count(query->snapshot);
+    /* The batch that holds end_id is looked at too. */
+    const size_t stop =
+        end < batch_count && lahar_snapshot_batch(query->snapshot, end)->first_id < prune->end_id
+            ? end + 1
+            : end;
+    for (size_t i = 0; slices != NULL && i < slices->count && next < stop; i++) {
+        const struct lahar_resident_slice *slice = slices->slices[i];
+        const uint64_t next_id = lahar_snapshot_batch(query->snapshot, next)->first_id;
+        if (slice->end_id <= next_id) {
+            continue;
+        }
+        if (slice->first_id >= prune->end_id) {
+            break;
+        }
+        const size_t first = lahar_snapshot_find_batch(query->snapshot, slice->first_id);
+        if (first > next) {
+            cut_batches(query, next, first, &list);
+        }
+        add_slice(query, slice, first > next ? slice->first_id : next_id, prune->end_id, &list);
+        next = lahar_snapshot_find_batch(query->snapshot, slice->end_id);
+    }
+    if (next < stop) {
+        cut_batches(query, next, stop, &list);
+    }
+    return list.count;
 }
 
 /* Which of two units may hold the earlier results; > 0: b. */
@@ -180,13 +243,7 @@ lahar_status lahar_query_build_units(struct lahar_query *query, lahar_error *err
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a query");
     }
     add_segments(query);
-    struct lahar_unit *resident = query->units + query->unit_count;
-    query->unit_count += cut_resident(query, resident);
-    for (uint32_t i = 0; i < resident_count; i++) {
-        /* Resident times are not known beforehand. */
-        resident[i].time_min_ns = INT64_MIN;
-        resident[i].time_max_ns = INT64_MAX;
-    }
+    query->unit_count += cut_resident(query, query->units + query->unit_count);
     for (uint32_t i = 0; i < query->unit_count; i++) {
         query->event_count += query->units[i].event_count;
     }

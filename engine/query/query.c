@@ -333,7 +333,7 @@ lahar_status lahar_query_read_event(struct lahar_query *query, struct lahar_unit
         return lahar_unit_read(unit, context, document, &query->event_arena, event, error);
     }
     *event = (lahar_event){.stream = unit->stream};
-    if (unit->segment == NULL) {
+    if (unit->stream == LAHAR_ANY_STREAM) {
         lahar_event whole;
         LAHAR_TRY(lahar_unit_read(unit, context, document, &query->event_arena, &whole, error));
         event->stream = whole.stream;

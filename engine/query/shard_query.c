@@ -255,13 +255,15 @@ static lahar_status id_bounds(shard_query *query, const struct lahar_test *test,
 static lahar_status time_bounds(shard_query *query, const struct lahar_test *test,
                                 struct lahar_bounds *bounds_out, lahar_error *error)
 {
-    const struct lahar_segment_info *info = lahar_segment_describe(query->segment);
     const struct lahar_interval time = test->time;
-    if (!test->is_time || time.first_ns > info->time_max_ns || time.last_ns < info->time_min_ns ||
+    int64_t min_ns = 0;
+    int64_t max_ns = 0;
+    lahar_shard_time_range(query->shard, &min_ns, &max_ns);
+    if (!test->is_time || time.first_ns > max_ns || time.last_ns < min_ns ||
         time.first_ns > time.last_ns) {
         return LAHAR_OK;
     }
-    if (time.first_ns <= info->time_min_ns && time.last_ns >= info->time_max_ns) {
+    if (time.first_ns <= min_ns && time.last_ns >= max_ns) {
         lahar_bounds_set(bounds_out, LAHAR_BOUNDS_EVERY);
         return LAHAR_OK;
     }
@@ -283,10 +285,14 @@ static lahar_status time_bounds(shard_query *query, const struct lahar_test *tes
 static lahar_status arrival_bounds(shard_query *query, const struct lahar_test *test,
                                    struct lahar_bounds *bounds_out, lahar_error *error)
 {
-    const struct lahar_segment_info *info = lahar_segment_describe(query->segment);
     if (!test->is_time) {
         return LAHAR_OK;
     }
+    if (query->segment == NULL) {
+        lahar_bounds_set(bounds_out, LAHAR_BOUNDS_UNKNOWN);
+        return LAHAR_OK;
+    }
+    const struct lahar_segment_info *info = lahar_segment_describe(query->segment);
     struct lahar_shard_lookup lookup;
     struct lahar_docset must;
     LAHAR_TRY(lahar_shard_lookup_begin(query, &lookup, error));

@@ -1,4 +1,4 @@
-/* A query against the index shard of one event file. */
+/* A query against the index shard of one event file, or of one slice of events in memory. */
 #ifndef LAHAR_QUERY_SHARD_QUERY_H
 #define LAHAR_QUERY_SHARD_QUERY_H
 
@@ -11,7 +11,7 @@ struct lahar_query;
 
 struct lahar_shard_query {
     struct lahar_shard *shard;
-    const struct lahar_segment *segment; /* ordinals of the shard are its rows */
+    const struct lahar_segment *segment; /* ordinals of the shard are its rows; NULL: in memory */
     const struct lahar_stream *stream;
     struct lahar_matcher *matcher;
     const lahar_allocator *allocator;

@@ -11,6 +11,18 @@
  * checksum: a row that says so when it is decoded. */
 static const uint8_t damaged_row[18] = {[0] = 18, [16] = 0xff, [17] = 0xff};
 
+/* Puts the places of a batch's rows from rows on. */
+static void locate_batch(const struct lahar_resident_batch *batch, uint32_t index,
+                         struct lahar_unit_row *rows)
+{
+    size_t offset = 0;
+    for (uint32_t i = 0; i < batch->event_count; i++) {
+        const uint32_t size = lahar_row_size(batch->rows + offset, batch->rows_size - offset);
+        rows[i] = (struct lahar_unit_row){size == 0 ? damaged_row : batch->rows + offset, index};
+        offset += size;
+    }
+}
+
 static lahar_status locate_rows(struct lahar_unit *unit, struct lahar_unit_context *context,
                                 lahar_error *error)
 {
@@ -22,13 +34,8 @@ static lahar_status locate_rows(struct lahar_unit *unit, struct lahar_unit_conte
     uint32_t count = 0;
     for (size_t i = unit->first_batch; i < unit->end_batch; i++) {
         const struct lahar_resident_batch *batch = lahar_snapshot_batch(context->snapshot, i);
-        size_t offset = 0;
-        for (uint32_t j = 0; j < batch->event_count; j++) {
-            const uint32_t size = lahar_row_size(batch->rows + offset, batch->rows_size - offset);
-            rows[count++] = (struct lahar_unit_row){size == 0 ? damaged_row : batch->rows + offset,
-                                                    (uint32_t)i};
-            offset += size;
-        }
+        locate_batch(batch, (uint32_t)i, rows + count);
+        count += batch->event_count;
     }
     unit->rows = rows;
     return LAHAR_OK;
@@ -119,12 +126,20 @@ static lahar_status ask_shard(struct lahar_unit *unit, struct lahar_unit_context
 static void clip(struct lahar_unit *unit, const struct lahar_unit_context *context)
 {
     const struct lahar_query_prune *prune = &context->prune;
-    if (unit->shard == NULL ||
-        (unit->first_id >= prune->first_id && unit->last_id < prune->end_id)) {
+    const struct lahar_shard *ids = unit->slice != NULL ? unit->slice : unit->shard;
+    uint64_t first_id = prune->first_id;
+    uint64_t end_id = prune->end_id;
+    if (unit->slice != NULL) {
+        first_id = unit->first_id > first_id ? unit->first_id : first_id;
+        end_id = unit->last_id < end_id ? unit->last_id + 1 : end_id;
+    } else if (ids == NULL || (unit->first_id >= first_id && unit->last_id < end_id)) {
         return;
     }
-    const uint32_t begin = lahar_shard_ordinal(unit->shard, prune->first_id);
-    const uint32_t end = lahar_shard_ordinal(unit->shard, prune->end_id);
+    const uint32_t begin = lahar_shard_ordinal(ids, first_id);
+    const uint32_t end = lahar_shard_ordinal(ids, end_id);
+    if (begin == 0 && end == unit->may.universe) {
+        return;
+    }
     const uint32_t universe = unit->may.universe;
     struct lahar_docset *sets[] = {&unit->may, unit->has_unverified ? &unit->unverified : NULL};
     for (size_t i = 0; i < 2 && sets[i] != NULL; i++) {
@@ -159,9 +174,9 @@ lahar_status lahar_unit_open(struct lahar_unit *unit, struct lahar_unit_context 
     LAHAR_ASSERT(!unit->is_open);
     unit->has_unverified = false;
     unit->lost_count = 0;
-    if (unit->segment == NULL && unit->rows == NULL) {
+    if (unit->segment == NULL && unit->slice == NULL && unit->rows == NULL) {
         LAHAR_TRY(locate_rows(unit, context, error));
-    } else if (unit->segment != NULL) {
+    } else if (unit->segment != NULL || unit->slice != NULL) {
         LAHAR_TRY(ask_shard(unit, context, &bounds, error));
     }
     const lahar_status status = take_bounds(unit, &bounds, context->allocator, error);
@@ -231,6 +246,9 @@ static lahar_status load_block(struct lahar_unit *unit, struct lahar_unit_contex
 static uint64_t resident_id(const struct lahar_unit *unit, const struct lahar_unit_context *context,
                             uint32_t document)
 {
+    if (unit->slice != NULL) {
+        return lahar_shard_id(unit->slice, document);
+    }
     const uint32_t index = unit->rows[document].batch;
     uint32_t first = document;
     const struct lahar_resident_batch *batch = lahar_snapshot_batch(context->snapshot, index);
@@ -247,20 +265,67 @@ static uint64_t resident_id(const struct lahar_unit *unit, const struct lahar_un
     return batch->first_id + (document - first);
 }
 
-static int64_t resident_time(const struct lahar_unit *unit,
-                             const struct lahar_unit_context *context, uint32_t document)
+/* Where the row of a document of a slice is: the rows of its batch are looked for together, since
+ * results that follow one another are mostly of one batch. */
+static lahar_status slice_row(struct lahar_unit *unit, const struct lahar_unit_context *context,
+                              uint32_t document, const struct lahar_unit_row **row_out,
+                              lahar_error *error)
 {
-    const int64_t time_ns = (int64_t)lahar_load_u64(unit->rows[document].row + 8);
+    const uint64_t id = lahar_shard_id(unit->slice, document);
+    const size_t index = lahar_snapshot_find_batch(context->snapshot, id);
+    if (index == lahar_snapshot_batch_count(context->snapshot)) {
+        return lahar_fail(error, LAHAR_CORRUPT, "event %llu is not in memory",
+                          (unsigned long long)id);
+    }
+    const struct lahar_resident_batch *batch = lahar_snapshot_batch(context->snapshot, index);
+    if (unit->rows == NULL || unit->row_batch != index) {
+        if (batch->event_count > unit->row_capacity) {
+            struct lahar_unit_row *rows =
+                lahar_allocate(context->allocator, batch->event_count * sizeof *rows);
+            if (rows == NULL) {
+                return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for %u rows",
+                                  batch->event_count);
+            }
+            lahar_release(context->allocator, unit->rows);
+            unit->rows = rows;
+            unit->row_capacity = batch->event_count;
+        }
+        locate_batch(batch, (uint32_t)index, unit->rows);
+        unit->row_batch = index;
+    }
+    if (id < batch->first_id) {
+        return lahar_fail(error, LAHAR_CORRUPT, "event %llu is not in memory",
+                          (unsigned long long)id);
+    }
+    *row_out = &unit->rows[id - batch->first_id];
+    return LAHAR_OK;
+}
+
+static lahar_status resident_row(struct lahar_unit *unit, const struct lahar_unit_context *context,
+                                 uint32_t document, const struct lahar_unit_row **row_out,
+                                 lahar_error *error)
+{
+    if (unit->slice != NULL) {
+        return slice_row(unit, context, document, row_out, error);
+    }
+    *row_out = &unit->rows[document];
+    return LAHAR_OK;
+}
+
+static int64_t row_time(const struct lahar_unit_context *context, const struct lahar_unit_row *row)
+{
+    const int64_t time_ns = (int64_t)lahar_load_u64(row->row + 8);
     return time_ns != LAHAR_TIME_OF_ARRIVAL
                ? time_ns
-               : lahar_snapshot_batch(context->snapshot, unit->rows[document].batch)->arrival_ns;
+               : lahar_snapshot_batch(context->snapshot, row->batch)->arrival_ns;
 }
 
 static lahar_status read_resident(struct lahar_unit *unit, const struct lahar_unit_context *context,
                                   uint32_t document, struct lahar_arena *arena,
                                   lahar_event *event_out, lahar_error *error)
 {
-    const struct lahar_unit_row *row = &unit->rows[document];
+    const struct lahar_unit_row *row = NULL;
+    LAHAR_TRY(resident_row(unit, context, document, &row, error));
     LAHAR_TRY(lahar_row_decode(row->row, lahar_load_u32(row->row), arena, event_out, error));
     event_out->id = resident_id(unit, context, document);
     event_out->arrival_ns = lahar_snapshot_batch(context->snapshot, row->batch)->arrival_ns;
@@ -305,7 +370,9 @@ lahar_status lahar_unit_time(struct lahar_unit *unit, struct lahar_unit_context 
 {
     uint32_t row = 0;
     if (unit->segment == NULL) {
-        *time_out = resident_time(unit, context, document);
+        const struct lahar_unit_row *resident = NULL;
+        LAHAR_TRY(resident_row(unit, context, document, &resident, error));
+        *time_out = row_time(context, resident);
         return LAHAR_OK;
     }
     LAHAR_TRY(load_block(unit, context, document, &row, error));
@@ -321,14 +388,37 @@ static void remove_document(struct lahar_docset *set, uint32_t document)
 }
 
 /* A resident row whose header alone shows that it cannot match need not be decoded. */
-static bool is_excluded(const struct lahar_unit *unit, const struct lahar_unit_context *context,
-                        uint32_t document)
+static bool is_excluded(const struct lahar_unit_context *context, const struct lahar_unit_row *row)
 {
-    if (unit->segment != NULL || unit->rows[document].row == damaged_row) {
+    if (row->row == damaged_row) {
         return false;
     }
-    const int64_t time_ns = resident_time(unit, context, document);
+    const int64_t time_ns = row_time(context, row);
     return time_ns < context->prune.time.first_ns || time_ns > context->prune.time.last_ns;
+}
+
+/* Reads a document and asks the filter and the host about it. */
+static lahar_status match_document(struct lahar_unit *unit, struct lahar_unit_context *context,
+                                   uint32_t document, bool *matches_out, lahar_error *error)
+{
+    lahar_event event;
+    if (unit->segment == NULL) {
+        const struct lahar_unit_row *row = NULL;
+        LAHAR_TRY(resident_row(unit, context, document, &row, error));
+        if (is_excluded(context, row)) {
+            return LAHAR_OK;
+        }
+        context->scanned_bytes += lahar_load_u32(row->row);
+    }
+    lahar_arena_reset(&context->arena);
+    LAHAR_TRY(lahar_unit_read(unit, context, document, &context->arena, &event, error));
+    if (event.id < context->prune.first_id || event.id >= context->prune.end_id) {
+        return LAHAR_OK;
+    }
+    LAHAR_TRY(lahar_match(context->matcher, context->filter, &event, matches_out, error));
+    *matches_out = *matches_out && (context->authorize == NULL ||
+                                    context->authorize(context->authorize_context, &event));
+    return LAHAR_OK;
 }
 
 lahar_status lahar_unit_verify(struct lahar_unit *unit, struct lahar_unit_context *context,
@@ -338,21 +428,9 @@ lahar_status lahar_unit_verify(struct lahar_unit *unit, struct lahar_unit_contex
     if (!unit->has_unverified || !lahar_docset_has(&unit->unverified, document)) {
         return LAHAR_OK;
     }
-    lahar_event event;
     *matches_out = false;
     context->scanned_events++;
-    if (!is_excluded(unit, context, document)) {
-        lahar_arena_reset(&context->arena);
-        LAHAR_TRY(lahar_unit_read(unit, context, document, &context->arena, &event, error));
-        if (unit->segment == NULL) {
-            context->scanned_bytes += lahar_load_u32(unit->rows[document].row);
-        }
-        if (event.id >= context->prune.first_id && event.id < context->prune.end_id) {
-            LAHAR_TRY(lahar_match(context->matcher, context->filter, &event, matches_out, error));
-            *matches_out = *matches_out && (context->authorize == NULL ||
-                                            context->authorize(context->authorize_context, &event));
-        }
-    }
+    LAHAR_TRY(match_document(unit, context, document, matches_out, error));
     remove_document(&unit->unverified, document);
     if (!*matches_out) {
         remove_document(&unit->may, document);

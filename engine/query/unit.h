@@ -1,5 +1,6 @@
 /* One piece of a snapshot that a query works through by itself: an event file with its
- * shard, or a run of resident batches. Documents are numbered from 0 in order of id.
+ * shard, one stream of an indexed slice of resident batches, or a run of batches not indexed.
+ * Documents are numbered from 0 in order of id.
  *
  * Opening asks the shard which documents may match; what it leaves open is decided by
  * reading the event. A block that cannot be read costs its own events. */
@@ -43,8 +44,11 @@ struct lahar_unit_row {
 struct lahar_unit {
     struct lahar_segment *segment; /* NULL: resident */
     struct lahar_shard *shard;     /* NULL: missing or damaged */
-    uint32_t stream;               /* LAHAR_ANY_STREAM when resident */
-    size_t first_batch;            /* resident: batches [first_batch, end_batch) */
+    /* Resident and indexed: tells the ids of the documents, which are events of one stream.
+     * Documents outside first_id .. last_id are passed over. */
+    struct lahar_shard *slice;
+    uint32_t stream;    /* LAHAR_ANY_STREAM when resident and not indexed */
+    size_t first_batch; /* resident and not indexed: batches [first_batch, end_batch) */
     size_t end_batch;
     uint64_t first_id;
     uint64_t last_id;
@@ -52,8 +56,12 @@ struct lahar_unit {
     int64_t time_max_ns;
     uint32_t event_count;
 
-    struct lahar_unit_row *rows; /* resident, once opened; until the query ends */
-    struct lahar_block *block;   /* the block read last */
+    /* Resident: of all documents, once opened; in a slice those of one batch, row_batch, once one
+     * is read. Until the query ends. */
+    struct lahar_unit_row *rows;
+    size_t row_batch;
+    size_t row_capacity;
+    struct lahar_block *block; /* the block read last */
     uint32_t block_index;
 
     bool is_open;

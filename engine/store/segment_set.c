@@ -40,7 +40,7 @@ static lahar_status open_shard(struct lahar_stored_file *file, struct lahar_file
     if (size != file->entry.shard_bytes) {
         return LAHAR_CORRUPT;
     }
-    const struct lahar_shard_source source = {fetch_shard, file, size};
+    const struct lahar_shard_source source = {.fetch = fetch_shard, .context = file, .size = size};
     LAHAR_TRY(lahar_shard_open(&source, file->allocator, &file->shard, NULL));
     if (lahar_shard_document_count(file->shard) != file->entry.info.event_count) {
         lahar_shard_close(file->shard);

@@ -6,6 +6,7 @@
  * passed over among the batches. Every event is seen exactly once. */
 #include "engine/store/snapshot.h"
 
+#include "engine/rollover/resident_index.h"
 #include "engine/store/store_state.h"
 #include "io/base/error.h"
 
@@ -15,7 +16,8 @@
 struct lahar_snapshot {
     lahar_store *store;
     struct lahar_segment_set *set;
-    struct lahar_resident_view view; /* in a store with journals */
+    struct lahar_resident_view view;      /* in a store with journals */
+    struct lahar_resident_slices *slices; /* in a store with journals */
     const struct lahar_resident_batch *batches;
     size_t batch_count;
     uint64_t end_id;
@@ -56,6 +58,7 @@ lahar_status lahar_snapshot_take(lahar_store *store, struct lahar_snapshot **sna
             return status;
         }
         snapshot->durable_id = lahar_journals_durable_id(store->journals);
+        snapshot->slices = lahar_resident_index_acquire(store->resident_index);
     } else {
         snapshot->view.batches = store->recovery.batches;
         snapshot->view.batch_count = store->recovery.batch_count;
@@ -82,6 +85,7 @@ void lahar_snapshot_release(struct lahar_snapshot *snapshot)
     }
     lahar_store *store = snapshot->store;
     lahar_segment_set_release(snapshot->set);
+    lahar_resident_slices_release(snapshot->slices);
     if (store->journals != NULL) {
         lahar_journals_unview(store->journals, &snapshot->view);
     }
@@ -134,6 +138,11 @@ const struct lahar_resident_batch *lahar_snapshot_batch(const struct lahar_snaps
                                                         size_t index)
 {
     return &snapshot->batches[index];
+}
+
+const struct lahar_resident_slices *lahar_snapshot_slices(const struct lahar_snapshot *snapshot)
+{
+    return snapshot->slices;
 }
 
 size_t lahar_snapshot_find_batch(const struct lahar_snapshot *snapshot, uint64_t id)

@@ -12,6 +12,7 @@
 
 struct lahar_query_registry;
 struct lahar_snapshot;
+struct lahar_resident_slices; /* engine/rollover/resident_index.h */
 
 /* A published batch in memory. Rows follow one another at rows. */
 struct lahar_resident_batch {
@@ -53,6 +54,9 @@ const struct lahar_segment_info *lahar_snapshot_lost(const struct lahar_snapshot
 size_t lahar_snapshot_batch_count(const struct lahar_snapshot *snapshot);
 const struct lahar_resident_batch *lahar_snapshot_batch(const struct lahar_snapshot *snapshot,
                                                         size_t index);
+/* Shards in memory over some of the batches, in order of id; they may reach beyond the batches at
+ * either end. NULL: there are none. */
+const struct lahar_resident_slices *lahar_snapshot_slices(const struct lahar_snapshot *snapshot);
 /* The first batch whose last id is >= id; batch_count when there is none. */
 size_t lahar_snapshot_find_batch(const struct lahar_snapshot *snapshot, uint64_t id);
 

@@ -37,6 +37,7 @@ struct lahar_store_config {
     bool start_threads;             /* false: the caller drives lahar_store_step */
     unsigned planted_bugs;          /* enum lahar_store_planted_bug */
     uint64_t group_event_max;       /* most events of one rollover; 0: as many as a shard takes */
+    uint32_t slice_event_max;       /* events that make an indexed slice in memory; 0: 16,384 */
     uint64_t id_reserve;            /* ids reserved ahead; 0: 2^20, rising with the rate */
     uint64_t manifest_growth_bytes; /* log that brings on a snapshot; 0: 1 MiB */
     uint32_t join_file_count;       /* small files that are joined; 0: 4; UINT32_MAX: never */

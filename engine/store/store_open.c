@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/rollover/resident_index.h"
 #include "engine/rollover/retention.h"
 #include "engine/rollover/rollover.h"
 #include "engine/store/manifest_copy.h"
@@ -174,6 +175,8 @@ static void release_contents(lahar_store *store)
 {
     lahar_rollover_destroy(store->rollover);
     store->rollover = NULL;
+    lahar_resident_index_destroy(store->resident_index);
+    store->resident_index = NULL;
     if (store->journals != NULL) {
         lahar_journals_destroy(store->journals);
         store->journals = NULL;
@@ -494,6 +497,7 @@ static lahar_status open_writer(lahar_store *store, uint64_t deadline_ns, lahar_
     LAHAR_TRY(begin_session(store, &first_id, error));
     LAHAR_TRY(start_journals(store, first_id, error));
     LAHAR_TRY(lahar_rollover_create(store, &store->rollover, error));
+    LAHAR_TRY(lahar_resident_index_create(store, &store->resident_index, error));
     lahar_retention_note_limits(store);
     return lahar_store_start_threads(store, error);
 }

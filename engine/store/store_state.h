@@ -20,6 +20,7 @@
 #include "engine/store/store_internal.h"
 
 struct lahar_rollover;
+struct lahar_resident_index;
 
 #define LAHAR_ID_RESERVE_DEFAULT (UINT64_C(1) << 20)
 
@@ -79,7 +80,8 @@ struct lahar_store {
     pthread_mutex_t set_lock;
     struct lahar_segment_set *set; /* guarded by set_lock */
 
-    struct lahar_rollover *rollover; /* NULL in a store opened for reading */
+    struct lahar_rollover *rollover;             /* NULL in a store opened for reading */
+    struct lahar_resident_index *resident_index; /* the same */
     struct lahar_retention_state retention;
     struct lahar_join_state join;
 
@@ -106,6 +108,7 @@ struct lahar_store {
     struct lahar_store_thread rollover_thread;
     struct lahar_store_thread ceiling_thread;
     struct lahar_store_thread retention_thread;
+    struct lahar_store_thread resident_thread;
     struct lahar_store_thread join_thread;
 };
 

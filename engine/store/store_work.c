@@ -1,16 +1,17 @@
 /* Background work: the threads that loop over non-blocking steps, the id ceiling, and
  * running the same steps by hand where there are no threads.
  *
- * "lahar-retention" drops what is beyond the limits; "lahar-join" joins small files;
- * "lahar-rollover" may be busy for as long as a rollover takes; "lahar-ceiling" does nothing but
- * keep reserved ids ahead of the appends, so that these never wait for it. All block every signal:
- * signals are the host's. */
+ * "lahar-resident" indexes what is in memory; "lahar-retention" drops what is beyond the limits;
+ * "lahar-join" joins small files; "lahar-rollover" may be busy for as long as a rollover takes;
+ * "lahar-ceiling" does nothing but keep reserved ids ahead of the appends, so that these never wait
+ * for it. All block every signal: signals are the host's. */
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "engine/rollover/join.h"
+#include "engine/rollover/resident_index.h"
 #include "engine/rollover/retention.h"
 #include "engine/rollover/rollover.h"
 #include "engine/store/store_state.h"
@@ -167,6 +168,19 @@ static void *loop_ceiling(void *context)
     return NULL;
 }
 
+static void *loop_resident(void *context)
+{
+    lahar_store *store = context;
+    while (!lahar_store_is_stopping(store)) {
+        const bool has_built = lahar_resident_index_step(store->resident_index);
+        const uint64_t rest_ms = lahar_resident_index_rest_ns(store->resident_index) / 1000000;
+        if (!has_built || rest_ms != 0) {
+            rest(store, has_built ? rest_ms : POLL_MS);
+        }
+    }
+    return NULL;
+}
+
 static void *loop_retention(void *context)
 {
     lahar_store *store = context;
@@ -226,6 +240,10 @@ lahar_status lahar_store_start_threads(lahar_store *store, lahar_error *error)
         }
         if (status == LAHAR_OK) {
             status = start_thread(store, &store->join_thread, "lahar-join", loop_join, error);
+        }
+        if (status == LAHAR_OK) {
+            status = start_thread(store, &store->resident_thread, "lahar-resident", loop_resident,
+                                  error);
         }
         if (status != LAHAR_OK) {
             lahar_store_stop_threads(store);

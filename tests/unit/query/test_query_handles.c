@@ -174,8 +174,8 @@ Test(query_handles, give_ids_without_reading_events)
         }
         cr_expect_eq(lahar_query_next(ids, &bare, NULL), LAHAR_NOT_FOUND);
         cr_assert_eq(lahar_query_result_get(ids, &result, NULL), LAHAR_OK);
-        /* Those in memory alone are looked at. */
-        cr_expect_eq(result.scanned_events, 40);
+        /* Those in memory alone are looked at, and those of them that are indexed are not. */
+        cr_expect_leq(result.scanned_events, 40);
         lahar_query_close(whole);
         lahar_query_close(ids);
     }
