@@ -17,6 +17,9 @@ enum {
     WATCHED_THREADS_MAX = 64
 };
 
+const struct load_quantile LOAD_QUANTILES[LOAD_QUANTILE_COUNT] = {
+    {"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}, {"p99.99", 0.9999}};
+
 /* The thread that watches: samples memory, closes intervals. */
 struct watch {
     const struct load_phase *phase;
@@ -80,13 +83,10 @@ static void close_interval(struct watch *watch, uint64_t now_ns, uint64_t anonym
     }
     take_all(watch);
     const uint64_t cpu_ns = rollover_cpu_ns(watch);
-    const struct load_interval interval = {
+    struct load_interval interval = {
         .start_ns = watch->interval_start_ns - watch->shared->start_ns,
         .duration_ns = now_ns - watch->interval_start_ns,
         .events = record->events,
-        .p50_ns = histogram_quantile(&record->latency, 0.5),
-        .p99_ns = histogram_quantile(&record->latency, 0.99),
-        .p999_ns = histogram_quantile(&record->latency, 0.999),
         .max_ns = record->latency.max,
         .anonymous_bytes = anonymous_bytes,
         .resident_bytes = stat.resident_bytes,
@@ -94,6 +94,9 @@ static void close_interval(struct watch *watch, uint64_t now_ns, uint64_t anonym
         .has_rollover = stat.rollovers != watch->rollovers ||
                         cpu_ns > watch->rollover_cpu_ns + ROLLOVER_CPU_MIN_NS,
     };
+    for (size_t i = 0; i < LOAD_QUANTILE_COUNT; i++) {
+        interval.quantiles_ns[i] = histogram_quantile(&record->latency, LOAD_QUANTILES[i].share);
+    }
     watch->interval_start_ns = now_ns;
     watch->rollover_cpu_ns = cpu_ns;
     watch->rollovers = stat.rollovers;

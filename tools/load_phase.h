@@ -6,14 +6,22 @@
 #include "tools/load_process.h"
 #include "tools/load_producer.h"
 
+enum {
+    LOAD_QUANTILE_COUNT = 5
+};
+
+/* The quantiles that are reported. */
+extern const struct load_quantile {
+    const char *name;
+    double share;
+} LOAD_QUANTILES[LOAD_QUANTILE_COUNT];
+
 /* What is left of an interval once it has been taken from the producers. */
 struct load_interval {
     uint64_t start_ns; /* after the start of the phase */
     uint64_t duration_ns;
     uint64_t events;
-    uint64_t p50_ns; /* latencies */
-    uint64_t p99_ns;
-    uint64_t p999_ns;
+    uint64_t quantiles_ns[LOAD_QUANTILE_COUNT]; /* of latency */
     uint64_t max_ns;
     uint64_t anonymous_bytes;
     uint64_t resident_bytes; /* of events, as the store says */

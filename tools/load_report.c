@@ -10,15 +10,6 @@
 #include "tools/memory_report.h"
 #include "tools/time_text.h"
 
-static const struct {
-    const char *name;
-    double share;
-} QUANTILES[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}, {"p99.99", 0.9999}};
-
-enum {
-    QUANTILE_COUNT = sizeof QUANTILES / sizeof QUANTILES[0]
-};
-
 static double rate(uint64_t count, uint64_t duration_ns)
 {
     return duration_ns == 0 ? 0 : (double)count * 1e9 / (double)duration_ns;
@@ -47,9 +38,9 @@ static void print_latency(const char *what, const struct histogram *latency)
         return;
     }
     (void)printf("%-13s", what);
-    for (size_t i = 0; i < QUANTILE_COUNT; i++) {
-        (void)printf("%s %.1f us, ", QUANTILES[i].name,
-                     (double)histogram_quantile(latency, QUANTILES[i].share) / 1e3);
+    for (size_t i = 0; i < LOAD_QUANTILE_COUNT; i++) {
+        (void)printf("%s %.1f us, ", LOAD_QUANTILES[i].name,
+                     (double)histogram_quantile(latency, LOAD_QUANTILES[i].share) / 1e3);
     }
     (void)printf("max %.1f us\n", (double)latency->max / 1e3);
 }
@@ -109,14 +100,20 @@ static void print_store(const struct load_job *job, const struct load_result *re
 
 static void print_intervals(const struct load_result *result)
 {
-    (void)printf("      at s   events/s     p50 us     p99 us   p99.9 us     max us  anon MiB\n");
+    (void)printf("    at s   events/s");
+    for (size_t q = 0; q < LOAD_QUANTILE_COUNT; q++) {
+        (void)printf(" %9s", LOAD_QUANTILES[q].name);
+    }
+    (void)printf("       max  anon MiB   (us)\n");
     for (size_t i = 0; i < result->interval_count; i++) {
         const struct load_interval *interval = &result->intervals[i];
-        (void)printf("%10.2f %10.0f %10.1f %10.1f %10.1f %10.1f %9.1f%s\n",
-                     (double)interval->start_ns / 1e9,
-                     rate(interval->events, interval->duration_ns), (double)interval->p50_ns / 1e3,
-                     (double)interval->p99_ns / 1e3, (double)interval->p999_ns / 1e3,
-                     (double)interval->max_ns / 1e3, (double)interval->anonymous_bytes / 1048576,
+        (void)printf("%8.2f %10.0f", (double)interval->start_ns / 1e9,
+                     rate(interval->events, interval->duration_ns));
+        for (size_t q = 0; q < LOAD_QUANTILE_COUNT; q++) {
+            (void)printf(" %9.0f", (double)interval->quantiles_ns[q] / 1e3);
+        }
+        (void)printf(" %9.0f %9.1f%s\n", (double)interval->max_ns / 1e3,
+                     (double)interval->anonymous_bytes / 1048576,
                      interval->has_rollover ? "  rollover" : "");
     }
 }
@@ -169,8 +166,9 @@ static struct json_object *latency_json(const struct histogram *latency)
 {
     struct json_object *json = json_object_new_object();
     json_line_number(json, "count", latency->count);
-    for (size_t i = 0; i < QUANTILE_COUNT; i++) {
-        json_line_number(json, QUANTILES[i].name, histogram_quantile(latency, QUANTILES[i].share));
+    for (size_t i = 0; i < LOAD_QUANTILE_COUNT; i++) {
+        json_line_number(json, LOAD_QUANTILES[i].name,
+                         histogram_quantile(latency, LOAD_QUANTILES[i].share));
     }
     json_line_number(json, "max", latency->max);
     return json;
@@ -266,9 +264,9 @@ static struct json_object *intervals_json(const struct load_result *result)
         json_line_number(json, "start_ns", interval->start_ns);
         json_line_number(json, "duration_ns", interval->duration_ns);
         json_line_number(json, "events", interval->events);
-        json_line_number(json, "p50", interval->p50_ns);
-        json_line_number(json, "p99", interval->p99_ns);
-        json_line_number(json, "p99.9", interval->p999_ns);
+        for (size_t q = 0; q < LOAD_QUANTILE_COUNT; q++) {
+            json_line_number(json, LOAD_QUANTILES[q].name, interval->quantiles_ns[q]);
+        }
         json_line_number(json, "max", interval->max_ns);
         json_line_number(json, "anonymous_bytes", interval->anonymous_bytes);
         json_line_number(json, "resident_bytes", interval->resident_bytes);

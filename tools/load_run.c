@@ -219,7 +219,8 @@ static bool read_arguments(struct load_job *job, struct arguments *arguments, bo
         } else if (option == ARGUMENT_POSITIONAL) {
             (void)complain_of_usage("run", "too many arguments");
             return false;
-        } else if (option == ARGUMENT_WRONG || !load_job_option(job, option, arguments->value)) {
+        } else if (option == ARGUMENT_WRONG ||
+                   !load_setting_take(job, &job->phases[0], option, arguments->value)) {
             (void)complain_of_usage("run", NULL);
             return false;
         }

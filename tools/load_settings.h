@@ -57,11 +57,19 @@ struct load_job {
 
 extern const struct option_spec LOAD_OPTIONS[];
 
+enum load_scope {
+    LOAD_OF_REPORT, /* and of the job as a whole */
+    LOAD_OF_STORE,
+    LOAD_OF_PHASE
+};
+enum load_scope load_setting_scope(int option);
+
+/* Takes one setting; phase: the one that it is for, if it is for one. false: said why not. */
+bool load_setting_take(struct load_job *job, struct load_phase *phase, int option,
+                       const char *value);
+
 void load_job_init(struct load_job *job);
 void load_job_deinit(struct load_job *job);
-
-/* Takes one option of the command line. false: said why not. */
-bool load_job_option(struct load_job *job, int option, const char *value);
 
 /* Reads a job file; options taken before are its defaults. false: said why not. */
 bool load_job_read(struct load_job *job, const char *path);
