@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "engine/segment/segment.h"
+#include "engine/segment/segment_format.h"
 #include "failing_allocator.h"
 #include "io/sim_disk.h"
 #include "sample_events.h"
+#include "scratch.h"
 
 enum {
     EVENT_COUNT_MAX = 20000
@@ -454,5 +456,139 @@ Test(segment, refuses_events_out_of_order_and_empty_files)
     cr_assert_eq(write_file(&fixture, 1, &lahar_allocator_libc, &error), LAHAR_INVALID);
     cr_assert_str_eq(error.message, "event 1 follows event 1");
     cr_assert_eq(name_count(&fixture), 0);
+    tear_down(&fixture);
+}
+
+/* --- what a look-up reads ---------------------------------------------------------------- */
+
+/* Counts bytes read, and reads from a large sparse file: a hole in front of the disk's bytes. */
+struct far_reads {
+    uint64_t bytes;
+    uint64_t count;
+};
+static struct far_reads far_reads;
+static const struct lahar_io_ops *near_ops;
+
+static lahar_status count_read(struct lahar_io *io, struct lahar_io_file *file, uint64_t offset,
+                               void *data, size_t size, size_t *read_out, lahar_error *error)
+{
+    far_reads.bytes += size;
+    far_reads.count++;
+    return near_ops->read(io, file, offset, data, size, read_out, error);
+}
+
+/* A file whose first two blocks would be 3 GiB each: a hole, since they are not read, and behind
+ * them the blocks of a real file but its first, whose ids they take. Its table of contents lists
+ * them all. */
+static void make_far(struct lahar_io *io, const char *directory, struct lahar_segment *real,
+                     struct lahar_segment_info *info_out)
+{
+    enum {
+        HOLE_BLOCKS = 2
+    };
+    const uint32_t hole_size = 3u << 30;
+    const struct lahar_segment_info *info = lahar_segment_describe(real);
+    struct lahar_block_info *blocks = calloc(info->block_count + HOLE_BLOCKS, sizeof *blocks);
+    struct lahar_segment_info far = *info;
+    uint64_t offset = LAHAR_EVENTS_HEADER_SIZE;
+    uint32_t ordinal = 0;
+    far.block_count = info->block_count - 1 + HOLE_BLOCKS;
+    for (uint32_t i = 0; i < far.block_count; i++) {
+        blocks[i] = i < HOLE_BLOCKS ? (struct lahar_block_info){.first_id = 1 + i,
+                                                                .last_id = 1 + i,
+                                                                .size = hole_size,
+                                                                .row_count = 1}
+                                    : *lahar_segment_block_info(real, i - HOLE_BLOCKS + 1);
+        blocks[i].offset = offset;
+        blocks[i].first_ordinal = ordinal;
+        offset += blocks[i].size;
+        ordinal += blocks[i].row_count;
+    }
+    far.event_count = ordinal;
+    far.first_id = 1;
+    far.file_bytes = offset + LAHAR_EVENTS_FOOTER_SIZE;
+    far.toc_bytes = lahar_toc_size(far.block_count);
+    struct lahar_buffer bytes;
+    lahar_buffer_init(&bytes, &lahar_allocator_libc);
+    char name[LAHAR_FILE_NAME_SIZE];
+    char path[512];
+    struct lahar_io_file *file = NULL;
+    lahar_segment_file_name(&far, ".events", name);
+    (void)snprintf(path, sizeof path, "%s/%s", directory, name);
+    cr_assert_eq(io->ops->open(io, path, LAHAR_IO_WRITE | LAHAR_IO_CREATE, &file, NULL), LAHAR_OK);
+    for (uint32_t i = 1; i < info->block_count; i++) {
+        lahar_buffer_clear(&bytes);
+        cr_assert_eq(lahar_segment_read_stored(real, i, &bytes, NULL), LAHAR_OK);
+        cr_assert_eq(io->ops->write(io, file, blocks[i - 1 + HOLE_BLOCKS].offset, bytes.data,
+                                    bytes.size, NULL),
+                     LAHAR_OK);
+    }
+    io->ops->close(io, file);
+    lahar_buffer_clear(&bytes);
+    lahar_toc_write(&bytes, &far, blocks);
+    lahar_segment_file_name(&far, ".toc", name);
+    (void)snprintf(path, sizeof path, "%s/%s", directory, name);
+    cr_assert_eq(io->ops->open(io, path, LAHAR_IO_WRITE | LAHAR_IO_CREATE, &file, NULL), LAHAR_OK);
+    cr_assert_eq(io->ops->write(io, file, 0, bytes.data, bytes.size, NULL), LAHAR_OK);
+    io->ops->close(io, file);
+    lahar_buffer_deinit(&bytes);
+    free(blocks);
+    *info_out = far;
+}
+
+Test(segment, of_six_gibibytes_reads_one_block_for_one_event)
+{
+    struct fixture fixture;
+    struct lahar_segment *real = NULL;
+    struct lahar_segment *far = NULL;
+    struct lahar_segment_info info;
+    struct lahar_file_pool *pool = NULL;
+    struct lahar_io *io = NULL;
+    char directory[SCRATCH_PATH_SIZE];
+    set_up(&fixture, 31);
+    fill(&fixture, 6000, 3);
+    cr_assert_eq(write_file(&fixture, 1, &lahar_allocator_libc, NULL), LAHAR_OK);
+    real = open_file(&fixture, NULL);
+    cr_assert_gt(lahar_segment_describe(real)->block_count, 1);
+    scratch_create(directory);
+    cr_assert_eq(lahar_io_pwrite_create(&lahar_allocator_libc, &io, NULL), LAHAR_OK);
+    make_far(io, directory, real, &info);
+    cr_assert_gt(info.file_bytes, UINT64_C(6) << 30);
+    near_ops = io->ops;
+    struct lahar_io_ops counting = *io->ops;
+    counting.read = count_read;
+    io->ops = &counting;
+    cr_assert_eq(lahar_file_pool_create(io, 4, &lahar_allocator_libc, &pool, NULL), LAHAR_OK);
+    cr_assert_eq(lahar_segment_open(pool, directory, &info, fixture.samples.catalog, NULL,
+                                    &lahar_allocator_libc, &far, NULL),
+                 LAHAR_OK);
+    /* Opening reads the table of contents alone. */
+    cr_assert_eq(far_reads.bytes, info.toc_bytes);
+    struct lahar_arena arena;
+    lahar_arena_init(&arena, &lahar_allocator_libc, 0);
+    const uint32_t first = lahar_segment_block_info(real, 0)->row_count;
+    for (uint32_t i = first; i < fixture.count; i += 777) {
+        struct lahar_block *block = NULL;
+        lahar_event event;
+        far_reads = (struct far_reads){0};
+        const uint32_t number = lahar_segment_find_block(far, fixture.events[i].id);
+        lahar_error error = {0};
+        cr_assert_eq(lahar_segment_load(far, number, &block, &error), LAHAR_OK, "%s",
+                     error.message);
+        const uint32_t row = lahar_block_find(block, fixture.events[i].id);
+        cr_assert_eq(lahar_block_read(block, row, &arena, &event, NULL), LAHAR_OK);
+        cr_assert_eq(event.id, fixture.events[i].id);
+        cr_assert_gt(lahar_segment_block_info(far, number)->offset, UINT64_C(4) << 30);
+        cr_assert_eq(far_reads.count, 1);
+        cr_assert_eq(far_reads.bytes, lahar_segment_block_info(far, number)->size);
+        lahar_block_release(block);
+    }
+    lahar_arena_deinit(&arena);
+    lahar_segment_release(far);
+    lahar_segment_release(real);
+    lahar_file_pool_destroy(pool);
+    io->ops = near_ops;
+    io->ops->destroy(io);
+    scratch_remove(directory);
     tear_down(&fixture);
 }
