@@ -2,6 +2,7 @@
 #include "engine/query/query_registry.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/query/query_state.h"
 #include "io/base/error.h"
@@ -9,7 +10,9 @@
 
 void lahar_query_registry_init(struct lahar_query_registry *registry, uint32_t limit)
 {
-    *registry = (struct lahar_query_registry){.limit = limit, .next_id = 1};
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    *registry = (struct lahar_query_registry){
+        .limit = limit, .processor_count = processors > 0 ? (uint32_t)processors : 1, .next_id = 1};
     (void)pthread_mutex_init(&registry->mutex, NULL);
 }
 

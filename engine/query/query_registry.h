@@ -21,6 +21,7 @@ struct lahar_query_registry {
     struct lahar_query *last;
     uint32_t open_count; /* not expired, those being opened included */
     uint32_t limit;
+    uint32_t processor_count; /* asked for once: the answer costs as much as a whole look-up */
     uint64_t next_id;
     uint64_t refused_count;
     uint64_t expired_count;

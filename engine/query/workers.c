@@ -7,8 +7,8 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <unistd.h>
 
+#include "engine/query/query_registry.h"
 #include "io/base/error.h"
 #include "io/io.h"
 
@@ -43,12 +43,9 @@ uint32_t lahar_query_worker_count(const struct lahar_query *query)
     if (query->options.authorize != NULL) {
         return 1; /* the host's callback need not be safe for several */
     }
-    uint64_t count = query->options.threads;
-    if (count == 0) {
-        const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-        count = processors > 0 ? (uint64_t)processors : 1;
-    }
-    return count < THREADS_MAX ? (uint32_t)count : THREADS_MAX;
+    const uint32_t count =
+        query->options.threads != 0 ? query->options.threads : query->registry->processor_count;
+    return count < THREADS_MAX ? count : (uint32_t)THREADS_MAX;
 }
 
 static void init_thread(struct thread *thread, struct run *run, uint32_t index)
