@@ -1,11 +1,13 @@
-/* commit_bench: durable commits of one small event each, for some seconds.
+/* commit_bench: appends of one small event each, for some seconds.
  *
- *   commit_bench DIRECTORY PRODUCERS SECONDS [blocking|callback]
+ *   commit_bench DIRECTORY PRODUCERS SECONDS [blocking|callback|beside|append]
  *
  * A closed loop: every producer has one event under way. Blocking producers are threads that
  * commit; callback producers append again from the callback that says that their last event is
- * durable. One JSON line: rate, latencies, processor time and what the journals did for a commit.
- * The store is left behind. bench/commit_pairs runs it beside fio. */
+ * durable. With `beside` the first producer commits and all others load without waiting; only its
+ * commits are reported. With `append` nobody commits. One JSON line: rate, latencies, processor
+ * time and what the journals did for a commit. The store is left behind. bench/commit_pairs runs it
+ * beside fio. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -22,7 +24,16 @@
 
 enum {
     PRODUCERS_MAX = 4096,
-    MESSAGE_SIZE = 200 /* bytes */
+    MESSAGE_SIZE = 200, /* bytes */
+    WARM_UP_EVENTS = 5000
+};
+
+enum mode {
+    MODE_BLOCKING,
+    MODE_CALLBACK,
+    MODE_BESIDE,
+    MODE_APPEND,
+    MODE_COUNT
 };
 
 struct bench {
@@ -35,6 +46,7 @@ struct bench {
 
 struct producer {
     struct bench *bench;
+    lahar_durability durability;
     pthread_t thread;
     lahar_batch *batch;
     uint64_t before_ns;
@@ -92,7 +104,7 @@ static void *commit_until_end(void *argument)
 {
     struct producer *producer = argument;
     while (clock_ns() < producer->bench->end_ns) {
-        if (!append(producer, LAHAR_DURABILITY_COMMIT, NULL)) {
+        if (!append(producer, producer->durability, NULL)) {
             break;
         }
         histogram_record(&producer->latencies_ns, clock_ns() - producer->before_ns);
@@ -165,7 +177,7 @@ static lahar_status open_store(struct bench *bench, const char *directory, lahar
 }
 
 static void report(const struct bench *bench, const struct producer *producers, unsigned count,
-                   uint64_t elapsed_ns, uint64_t used_ns)
+                   uint64_t elapsed_ns, uint64_t used_ns, const lahar_stat *before)
 {
     static struct histogram all;
     for (unsigned i = 0; i < count; i++) {
@@ -177,28 +189,84 @@ static void report(const struct bench *bench, const struct producer *producers, 
         fprintf(stderr, "commit_bench: %s\n", error.message);
     }
     const double commits = all.count == 0 ? 1 : (double)all.count;
-    printf(
-        "{\"commits_per_s\": %.0f, \"p50_us\": %.0f, \"p99_us\": %.0f, \"max_us\": %.0f, "
-        "\"cpu_us\": %.2f, \"commits_a_write\": %.1f, \"bytes_a_write\": %.0f, "
-        "\"submits_a_write\": %.2f, \"wakes_a_commit\": %.3f, \"journals\": %" PRIu32
-        ", \"backend\": \"%s\", \"sync_mode\": \"%s\"}\n",
-        (double)all.count * 1e9 / (double)elapsed_ns, (double)histogram_quantile(&all, 0.5) / 1e3,
-        (double)histogram_quantile(&all, 0.99) / 1e3, (double)all.max / 1e3,
-        (double)used_ns / 1e3 / commits,
-        stat.journal_writes == 0 ? 0.0 : commits / (double)stat.journal_writes,
-        stat.journal_writes == 0 ? 0.0
-                                 : (double)stat.journal_write_bytes / (double)stat.journal_writes,
-        stat.journal_writes == 0 ? 0.0 : (double)stat.io_submits / (double)stat.journal_writes,
-        (double)stat.writer_wakes / commits, stat.journals_active, stat.backend, stat.sync_mode);
+    const double writes = stat.journal_writes == before->journal_writes
+                              ? 1
+                              : (double)(stat.journal_writes - before->journal_writes);
+    printf("{\"commits_per_s\": %.0f, \"p50_us\": %.0f, \"p99_us\": %.0f, \"max_us\": %.0f, "
+           "\"cpu_us\": %.2f, \"commits_a_write\": %.1f, \"bytes_a_write\": %.0f, "
+           "\"submits_a_write\": %.2f, \"wakes_a_commit\": %.3f, \"journals\": %" PRIu32
+           ", \"backend\": \"%s\", \"sync_mode\": \"%s\"}\n",
+           (double)all.count * 1e9 / (double)elapsed_ns,
+           (double)histogram_quantile(&all, 0.5) / 1e3,
+           (double)histogram_quantile(&all, 0.99) / 1e3, (double)all.max / 1e3,
+           (double)used_ns / 1e3 / commits, commits / writes,
+           (double)(stat.journal_write_bytes - before->journal_write_bytes) / writes,
+           (double)(stat.io_submits - before->io_submits) / writes,
+           (double)(stat.writer_wakes - before->writer_wakes) / commits, stat.journals_active,
+           stat.backend, stat.sync_mode);
+}
+
+/* Fills and recycles the journals once, so that what is measured writes over old files. */
+static lahar_status warm_up(struct bench *bench, struct producer *producer, lahar_error *error)
+{
+    lahar_status status = LAHAR_OK;
+    for (int round = 0; round < 2 && status == LAHAR_OK; round++) {
+        for (int i = 0; i < WARM_UP_EVENTS; i++) {
+            if (!append(producer, LAHAR_DURABILITY_NONE, NULL)) {
+                return LAHAR_INTERNAL;
+            }
+        }
+        status = lahar_rollover(bench->store, LAHAR_WAIT_FOREVER, error);
+    }
+    return status;
+}
+
+static bool parse(int argc, char **argv, unsigned *count_out, double *seconds_out,
+                  enum mode *mode_out)
+{
+    static const char *const names[] = {"blocking", "callback", "beside", "append"};
+    if (argc < 4 || argc > 5) {
+        return false;
+    }
+    *count_out = (unsigned)strtoul(argv[2], NULL, 10);
+    *seconds_out = strtod(argv[3], NULL);
+    *mode_out = MODE_BLOCKING;
+    while (argc == 5 && *mode_out < MODE_COUNT && strcmp(argv[4], names[*mode_out]) != 0) {
+        ++*mode_out;
+    }
+    return *count_out != 0 && *count_out <= PRODUCERS_MAX && *seconds_out > 0 &&
+           *mode_out < MODE_COUNT;
+}
+
+static void measure(struct bench *bench, struct producer *producers, unsigned count, double seconds,
+                    enum mode mode)
+{
+    lahar_stat before = {.struct_size = sizeof before};
+    lahar_error error = {.status = LAHAR_OK};
+    if (lahar_stat_get(bench->store, &before, &error) != LAHAR_OK) {
+        fail(bench, &error);
+        return;
+    }
+    const uint64_t start_ns = clock_ns();
+    const uint64_t used_ns = processor_ns();
+    bench->end_ns = start_ns + (uint64_t)(seconds * 1e9);
+    if (mode == MODE_CALLBACK) {
+        run_callbacks(bench, producers, count);
+    } else {
+        run_threads(producers, count);
+    }
+    report(bench, producers, mode == MODE_BESIDE ? 1 : count, clock_ns() - start_ns,
+           processor_ns() - used_ns, &before);
 }
 
 int main(int argc, char **argv)
 {
-    const unsigned count = argc < 4 ? 0 : (unsigned)strtoul(argv[2], NULL, 10);
-    const double seconds = argc < 4 ? 0 : strtod(argv[3], NULL);
-    const bool has_callbacks = argc > 4 && strcmp(argv[4], "callback") == 0;
-    if (count == 0 || count > PRODUCERS_MAX || seconds <= 0) {
-        fprintf(stderr, "usage: commit_bench DIRECTORY PRODUCERS SECONDS [blocking|callback]\n");
+    unsigned count = 0;
+    double seconds = 0;
+    enum mode mode = MODE_BLOCKING;
+    if (!parse(argc, argv, &count, &seconds, &mode)) {
+        fprintf(stderr, "usage: commit_bench DIRECTORY PRODUCERS SECONDS "
+                        "[blocking|callback|beside|append]\n");
         return 2;
     }
     struct bench bench = {.store = NULL};
@@ -207,18 +275,16 @@ int main(int argc, char **argv)
     lahar_status status = producers == NULL ? LAHAR_NO_MEMORY : open_store(&bench, argv[1], &error);
     for (unsigned i = 0; i < count && status == LAHAR_OK; i++) {
         producers[i].bench = &bench;
+        producers[i].durability = mode == MODE_APPEND || (mode == MODE_BESIDE && i != 0)
+                                      ? LAHAR_DURABILITY_NONE
+                                      : LAHAR_DURABILITY_COMMIT;
         status = lahar_batch_create(bench.store, &producers[i].batch, &error);
     }
     if (status == LAHAR_OK) {
-        const uint64_t start_ns = clock_ns();
-        const uint64_t used_ns = processor_ns();
-        bench.end_ns = start_ns + (uint64_t)(seconds * 1e9);
-        if (has_callbacks) {
-            run_callbacks(&bench, producers, count);
-        } else {
-            run_threads(producers, count);
-        }
-        report(&bench, producers, count, clock_ns() - start_ns, processor_ns() - used_ns);
+        status = warm_up(&bench, &producers[0], &error);
+    }
+    if (status == LAHAR_OK) {
+        measure(&bench, producers, count, seconds, mode);
     } else {
         fprintf(stderr, "commit_bench: %s\n", error.message);
     }

@@ -14,6 +14,7 @@
 #ifndef LAHAR_IO_IO_H
 #define LAHAR_IO_IO_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -112,8 +113,8 @@ struct lahar_io_ops {
                                  struct lahar_io_queue **queue_out, lahar_error *error);
     /* All operations must have been reaped. NULL is allowed. */
     void (*queue_destroy)(struct lahar_io *io, struct lahar_io_queue *queue);
-    /* Starts count operations with at most one system call where the backend
-     * can. Either all are accepted, or the status says why none was. */
+    /* Takes count operations, which start at the latest with the next queue_reap that waits, or the
+     * second one that does not. Either all are accepted, or the status says why none was. */
     lahar_status (*queue_submit)(struct lahar_io *io, struct lahar_io_queue *queue,
                                  struct lahar_io_op **ops, uint32_t count, lahar_error *error);
     /* Hands back up to capacity completed operations. With wait_ns > 0 and none
@@ -140,7 +141,15 @@ struct lahar_io {
     const struct lahar_io_ops *ops;
     const char *name; /* "io_uring", "pwrite", "simulated" */
     char reason[128]; /* flags in use, or why a better backend is not */
+    /* System calls that started operations of queues, waited for them, or executed one. */
+    _Atomic uint64_t enter_count;
+    _Atomic uint64_t wake_count; /* system calls of queue_wake */
 };
+
+static inline void lahar_io_count_enter(struct lahar_io *io)
+{
+    (void)atomic_fetch_add_explicit(&io->enter_count, 1, memory_order_relaxed);
+}
 
 /* Plain system calls. Fails only for want of memory. */
 lahar_status lahar_io_pwrite_create(const lahar_allocator *allocator, struct lahar_io **io_out,

@@ -357,9 +357,9 @@ static int32_t result_of(ssize_t n)
 
 static void execute(struct lahar_io *io, struct lahar_io_op *op)
 {
-    (void)io;
     const int descriptor = op->file->descriptor;
     const struct iovec part = {op->data, op->size};
+    lahar_io_count_enter(io);
     op->result = -EINVAL;
     switch (op->kind) {
     case LAHAR_IO_OP_WRITE:

@@ -137,9 +137,9 @@ static uint32_t queue_reap(struct lahar_io *io, struct lahar_io_queue *queue,
 
 static void queue_wake(struct lahar_io *io, struct lahar_io_queue *queue)
 {
-    (void)io;
     /* Whoever sets the flag signals; later callers find it set and are covered. */
     if (!atomic_exchange_explicit(&queue->is_woken, true, memory_order_acq_rel)) {
+        (void)atomic_fetch_add_explicit(&io->wake_count, 1, memory_order_relaxed);
         (void)pthread_mutex_lock(&queue->mutex);
         (void)pthread_cond_signal(&queue->woken);
         (void)pthread_mutex_unlock(&queue->mutex);

@@ -5,8 +5,9 @@
  * A read of an eventfd is kept armed on the ring: queue_wake writes to the
  * eventfd, which ends the wait in io_uring_enter. `is_woken` is set before that
  * write and looked at before each wait, so a wake is never lost; it is armed again
- * with the next system call. Completions are copied out of the ring into `done`
- * before their entries are given back.
+ * with the next system call. Operations are handed to the kernel by the wait that follows, one
+ * system call for both, or by the second call of queue_reap that does not wait. Completions are
+ * copied out of the ring into `done` before their entries are given back.
  *
  * SQPOLL, IOPOLL and linked requests are not used: the first two cost more than they
  * save on journals, and a short write would cancel the rest of a chain. Without
@@ -75,6 +76,7 @@ struct uring_io {
 
 /* Touched by its owner alone, except for is_woken and wake_descriptor. */
 struct lahar_io_queue {
+    struct lahar_io *io;
     struct io_uring ring;
     pid_t owner_process; /* a forked child must not touch the ring */
     uint32_t depth;
@@ -82,6 +84,7 @@ struct lahar_io_queue {
     uint32_t done_first;        /* index in done of the oldest */
     uint32_t done_count;        /* completed and not yet reaped */
     bool lacks_dsync;           /* the kernel refused RWF_DSYNC on some file */
+    bool is_stale;              /* requests were left unsubmitted by the last reaping */
     bool is_wake_armed;         /* a read of wake_descriptor is in the ring */
     uint64_t wake_value;        /* target of that read */
     int wake_descriptor;        /* eventfd */
@@ -217,6 +220,7 @@ static int submit_all(struct lahar_io_queue *queue)
 {
     unsigned tries = 0;
     while (io_uring_sq_ready(&queue->ring) > 0) {
+        lahar_io_count_enter(queue->io);
         const int submitted = io_uring_submit(&queue->ring);
         if (submitted > 0) {
             tries = 0;
@@ -261,6 +265,7 @@ static void retract(struct lahar_io_queue *queue, int failure)
 
 static void submit_or_retract(struct lahar_io_queue *queue)
 {
+    queue->is_stale = false;
     const int failure = submit_all(queue);
     if (failure != 0) {
         retract(queue, failure);
@@ -281,6 +286,7 @@ static lahar_status queue_create(struct lahar_io *io, uint32_t depth,
     if (queue == NULL) {
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for an I/O queue");
     }
+    queue->io = io;
     queue->depth = depth;
     queue->owner_process = getpid();
     atomic_init(&queue->is_woken, false);
@@ -381,8 +387,6 @@ static lahar_status queue_submit(struct lahar_io *io, struct lahar_io_queue *que
         prepare(queue, sqe, ops[i]);
     }
     queue->in_flight += count;
-    arm_wake(queue);
-    submit_or_retract(queue);
     return LAHAR_OK;
 }
 
@@ -400,10 +404,12 @@ static void wait_for_completion(struct lahar_io_queue *queue, uint64_t wait_ns)
         struct __kernel_timespec timeout = {(long long)(left_ns / 1000000000),
                                             (long long)(left_ns % 1000000000)};
         struct io_uring_cqe *cqe = NULL;
+        lahar_io_count_enter(queue->io);
         const int outcome = io_uring_submit_and_wait_timeout(&queue->ring, &cqe, 1, &timeout, NULL);
         harvest(queue);
         if (outcome < 0 && outcome != -ETIME && outcome != -EINTR) {
             pause_briefly();
+            submit_or_retract(queue);
         }
         const uint64_t now_ns = lahar_posix_monotonic_ns();
         if (queue->done_count == 0 && now_ns >= end_ns) {
@@ -422,9 +428,12 @@ static uint32_t queue_reap(struct lahar_io *io, struct lahar_io_queue *queue,
     if (queue->done_count == 0 && wait_ns > 0) {
         wait_for_completion(queue, wait_ns < wait_ns_max ? wait_ns : wait_ns_max);
     }
-    /* Second halves of durable writes must not wait for the next submission. */
     if (queue->in_flight > 0 && io_uring_sq_ready(&queue->ring) > 0) {
-        submit_or_retract(queue);
+        if (queue->is_stale) {
+            submit_or_retract(queue);
+        } else {
+            queue->is_stale = true; /* a wait may follow that takes them along */
+        }
     }
     uint32_t reaped = 0;
     for (; reaped < capacity && queue->done_count > 0; reaped++) {
@@ -437,9 +446,9 @@ static uint32_t queue_reap(struct lahar_io *io, struct lahar_io_queue *queue,
 
 static void queue_wake(struct lahar_io *io, struct lahar_io_queue *queue)
 {
-    (void)io;
     /* Whoever sets the flag writes; later callers find it set and are covered. */
     if (!atomic_exchange_explicit(&queue->is_woken, true, memory_order_acq_rel)) {
+        (void)atomic_fetch_add_explicit(&io->wake_count, 1, memory_order_relaxed);
         const uint64_t one = 1;
         ssize_t written = 0;
         do {

@@ -44,13 +44,22 @@ static lahar_status check_state(struct lahar_journals *journals, lahar_error *er
 /* --- one attempt -------------------------------------------------------------------------------
  */
 
-/* Takes a place in one of the active journals, the producer's own first. */
-static bool claim(struct lahar_journals *journals, uint32_t producer, uint32_t size,
+/* Takes a place in one of the active journals, the producer's own first. Those that go on to wait
+ * for stable storage gather in few journals, whatever else the others are used for. */
+static bool claim(struct lahar_journals *journals, uint32_t producer, uint32_t size, bool waits,
                   struct lahar_ring_place *place_out)
 {
-    const uint32_t active = atomic_load_explicit(&journals->active, memory_order_acquire);
+    uint32_t active = atomic_load_explicit(&journals->active, memory_order_acquire);
+    uint32_t first = 0;
+    if (waits) {
+        const uint32_t enough = lahar_journals_for_waiters(journals);
+        active = enough < active ? enough : active;
+    } else if (active > 1 && lahar_journals_expects_commits(journals)) {
+        first = 1; /* the first one is theirs */
+        active--;
+    }
     for (uint32_t k = 0; k < active; k++) {
-        const uint32_t journal = active == 1 ? 0 : (producer + k) % active;
+        const uint32_t journal = first + (active == 1 ? 0 : (producer + k) % active);
         if (lahar_ring_claim(&journals->ring_set, journal, size, place_out)) {
             return true;
         }
@@ -157,7 +166,8 @@ static lahar_status try_append(struct lahar_journals *journals, uint32_t produce
     if (status == LAHAR_OK) {
         if (frame->size > journals->chunks.chunk_size) {
             status = claim_jumbo(journals, producer, frame->size, &place, error);
-        } else if (!claim(journals, producer, frame->size, &place)) {
+        } else if (!claim(journals, producer, frame->size, least == LAHAR_ATTENTION_NEVER,
+                          &place)) {
             status = LAHAR_BUSY;
         }
     }
@@ -180,7 +190,9 @@ static lahar_status wait_for_room(struct lahar_journals *journals, uint32_t tick
                                   lahar_error *error)
 {
     lahar_catalog_walk(&journals->catalog);
-    lahar_journals_call_all(journals, LAHAR_ATTENTION_SPACE);
+    if (lahar_chunk_pool_has_room(&journals->chunks)) {
+        lahar_journals_call_all(journals, LAHAR_ATTENTION_SPACE);
+    }
     if (lahar_journals_is_full(journals)) {
         return lahar_fail(error, LAHAR_NO_SPACE, "the journals wait for disk space");
     }

@@ -77,20 +77,20 @@ static void reset(struct lahar_chunk *chunk)
     memset(image, 0, capacity);
 }
 
-static bool reserve(struct lahar_chunk_pool *pool, uint64_t bytes)
+static bool reserve(struct lahar_chunk_pool *pool, uint64_t bytes, uint64_t left_bytes)
 {
     const uint64_t used =
         atomic_fetch_add_explicit(&pool->used_bytes, bytes, memory_order_relaxed) + bytes;
-    if (used > pool->limit_bytes) {
+    if (used + left_bytes > pool->limit_bytes) {
         lahar_chunk_pool_discharge(pool, bytes);
         return false;
     }
     return true;
 }
 
-struct lahar_chunk *lahar_chunk_take(struct lahar_chunk_pool *pool)
+struct lahar_chunk *lahar_chunk_take(struct lahar_chunk_pool *pool, uint32_t left_count)
 {
-    if (!reserve(pool, pool->chunk_size)) {
+    if (!reserve(pool, pool->chunk_size, (uint64_t)left_count * pool->chunk_size)) {
         return NULL;
     }
     (void)pthread_mutex_lock(&pool->mutex);
@@ -112,7 +112,7 @@ struct lahar_chunk *lahar_chunk_take(struct lahar_chunk_pool *pool)
 
 struct lahar_chunk *lahar_chunk_take_jumbo(struct lahar_chunk_pool *pool, uint32_t capacity)
 {
-    if (!reserve(pool, capacity)) {
+    if (!reserve(pool, capacity, 0)) {
         return NULL;
     }
     /* Free chunks are not counted as used: give their memory back first. */
@@ -140,6 +140,12 @@ void lahar_chunk_put(struct lahar_chunk_pool *pool, struct lahar_chunk *chunk)
     chunk->next = pool->free_chunks;
     pool->free_chunks = chunk;
     (void)pthread_mutex_unlock(&pool->mutex);
+}
+
+bool lahar_chunk_pool_has_room(const struct lahar_chunk_pool *pool)
+{
+    return atomic_load_explicit(&pool->used_bytes, memory_order_relaxed) + pool->chunk_size <=
+           pool->limit_bytes;
 }
 
 void lahar_chunk_pool_charge(struct lahar_chunk_pool *pool, uint64_t bytes)

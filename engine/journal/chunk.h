@@ -71,11 +71,13 @@ struct lahar_chunk_pool {
 void lahar_chunk_pool_init(struct lahar_chunk_pool *pool, const lahar_allocator *allocator,
                            uint64_t limit_bytes);
 void lahar_chunk_pool_deinit(struct lahar_chunk_pool *pool);
-/* A zeroed chunk of chunk_size, or a jumbo chunk of capacity bytes (a multiple of
- * LAHAR_IO_ALIGNMENT); NULL when the limit or the allocator refuses. */
-struct lahar_chunk *lahar_chunk_take(struct lahar_chunk_pool *pool);
+/* A zeroed chunk of chunk_size, if left_count more could be taken, or a jumbo chunk of capacity
+ * bytes (a multiple of LAHAR_IO_ALIGNMENT); NULL when the limit or the allocator refuses. */
+struct lahar_chunk *lahar_chunk_take(struct lahar_chunk_pool *pool, uint32_t left_count);
 struct lahar_chunk *lahar_chunk_take_jumbo(struct lahar_chunk_pool *pool, uint32_t capacity);
 void lahar_chunk_put(struct lahar_chunk_pool *pool, struct lahar_chunk *chunk);
+/* Whether there is memory for one more chunk. */
+bool lahar_chunk_pool_has_room(const struct lahar_chunk_pool *pool);
 /* Counts other memory of the journals against the limit. */
 void lahar_chunk_pool_charge(struct lahar_chunk_pool *pool, uint64_t bytes);
 void lahar_chunk_pool_discharge(struct lahar_chunk_pool *pool, uint64_t bytes);

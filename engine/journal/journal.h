@@ -200,8 +200,9 @@ struct lahar_journals_stat {
     uint64_t writes;
     uint64_t write_bytes;
     uint64_t syncs;
-    uint64_t submits;
+    uint64_t submits; /* system calls that started or awaited writes and syncs */
     uint64_t wakes;
+    uint64_t sleeps;
     uint64_t memory_bytes; /* the limit */
     uint64_t memory_used;  /* image chunks, catalog and link buffer; chunks count whole */
     bool is_memory_short;  /* appends are waiting for lahar_journals_forget */

@@ -46,7 +46,6 @@ void lahar_journal_submit(struct lahar_write *write)
     journal->writer->in_flight++;
     const lahar_status status =
         journals->io->ops->queue_submit(journals->io, journal->writer->queue, &op, 1, NULL);
-    (void)atomic_fetch_add_explicit(&journals->submits, 1, memory_order_relaxed);
     if (status == LAHAR_OK) {
         return;
     }

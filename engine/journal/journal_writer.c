@@ -20,7 +20,10 @@ enum {
     PAGE = LAHAR_IO_ALIGNMENT,
     WRITE_MAX = 1024 * 1024,
     JUMBO_WRITE_MAX = 4 * 1024 * 1024,
-    LAZY_BYTES = 256 * 1024 /* this much is written at once even if nobody waits */
+    LAZY_BYTES = 256 * 1024,        /* this much is written at once even if nobody waits */
+    WRITE_MAX_BESIDE = 256 * 1024,  /* ... while commits are used, which wait for it */
+    COMMIT_CHUNKS = 4,              /* left to the first journal while commits are used */
+    BACKLOG_BYTES = 8 * 1024 * 1024 /* of all journals, while commits are used */
 };
 
 /* How long less is collected when nobody waits. */
@@ -249,6 +252,8 @@ static bool is_due(struct lahar_journal *journal, const struct lahar_chunk *chun
 /* Fills in what of the chunk the write takes. */
 static void choose_bytes(struct lahar_write *write, struct lahar_chunk *chunk)
 {
+    const uint32_t limit =
+        lahar_journals_expects_commits(write->journal->journals) ? WRITE_MAX_BESIDE : WRITE_MAX;
     write->chunk = chunk;
     write->page_start = page_down(chunk->submitted);
     const uint32_t size = page_up(chunk->used) - write->page_start;
@@ -261,7 +266,7 @@ static void choose_bytes(struct lahar_write *write, struct lahar_chunk *chunk)
         write->op.data = write->bounce;
     } else {
         const uint32_t whole = page_down(chunk->used);
-        write->end = whole - write->page_start > WRITE_MAX ? write->page_start + WRITE_MAX : whole;
+        write->end = whole - write->page_start > limit ? write->page_start + limit : whole;
         write->page_end = write->end;
         write->op.data = chunk->image + write->page_start;
     }
@@ -402,7 +407,6 @@ enum lahar_lead lahar_journal_drive(struct lahar_journal *journal)
     struct lahar_write *write = begin_write(journal, chunk, true);
     write->is_driven = true;
     io->ops->execute(io, &write->op);
-    (void)atomic_fetch_add_explicit(&journals->submits, 1, memory_order_relaxed);
     lahar_journal_complete(write, io->ops->monotonic_ns(io));
     write->is_driven = false;
     return LAHAR_LEAD_WROTE;
@@ -445,6 +449,29 @@ static bool step_jumbo(struct lahar_journal *journal)
 
 /* --- preparing chunks ------------------------------------------------------------------------ */
 
+/* How much may wait to be written in one journal while threads wait for stable storage: a commit
+ * waits for what is below it in all journals. */
+static uint64_t backlog_max(const struct lahar_journals *journals)
+{
+    const uint64_t share =
+        BACKLOG_BYTES / atomic_load_explicit(&journals->active, memory_order_relaxed);
+    const uint64_t least = 2 * (uint64_t)journals->chunks.chunk_size;
+    return share > least ? share : least;
+}
+
+/* Bytes claimed and not yet written. */
+static uint64_t backlog(const struct lahar_journal *journal)
+{
+    const struct lahar_chunk *chunk = journal->oldest;
+    while (chunk != NULL && chunk->next != NULL && chunk->written == chunk->used &&
+           chunk->scanned == chunk->capacity) {
+        chunk = chunk->next;
+    }
+    return chunk == NULL ? 0
+                         : lahar_ring_position(&journal->journals->ring_set, journal->ring) -
+                               (chunk->base + chunk->written);
+}
+
 /* Whether producers will need one more chunk soon. */
 static bool wants_chunk(const struct lahar_journal *journal)
 {
@@ -459,6 +486,9 @@ static bool wants_chunk(const struct lahar_journal *journal)
     }
     /* The slot of the new chunk must not belong to one that producers may still look up. */
     if (newest->number + 1 - journal->scanning->number >= LAHAR_RING_SLOTS) {
+        return false;
+    }
+    if (lahar_journals_expects_commits(journals) && backlog(journal) > backlog_max(journals)) {
         return false;
     }
     /* A store that has written little stays small. */
@@ -503,7 +533,9 @@ static bool prepare(struct lahar_journal *journal)
     if (!wants_chunk(journal) || !take_region(journal)) {
         return false;
     }
-    struct lahar_chunk *chunk = lahar_chunk_take(&journals->chunks);
+    const bool leaves_reserve = journal->number != 0 && lahar_journals_expects_commits(journals);
+    struct lahar_chunk *chunk =
+        lahar_chunk_take(&journals->chunks, leaves_reserve ? COMMIT_CHUNKS : 0);
     if (chunk == NULL) {
         return false;
     }

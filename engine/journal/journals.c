@@ -16,7 +16,8 @@ enum {
     WINDOW_BYTES_PER_ID = 1024, /* of memory: the link buffer is about 2 % of it */
     /* Commits that share a write. Fewer journals with larger writes are better than more
      * writes in flight, at which the commits of all wait for the slowest. */
-    WAITERS_PER_JOURNAL = 4,
+    WAITERS_PER_JOURNAL = 64,
+    COMMITS_REMEMBERED = 10, /* looks at the number of active journals: seconds */
     LOG_LINE_SIZE = 512,
     MESSAGE_INTERVAL_MS_MAX = 60000
 };
@@ -37,6 +38,19 @@ uint32_t lahar_journals_for_waiters(const struct lahar_journals *journals)
     const uint32_t count = atomic_load_explicit(&journals->durable_waiters, memory_order_relaxed) /
                            WAITERS_PER_JOURNAL;
     return count < 1 ? 1 : count < journals->writer_count ? count : journals->writer_count;
+}
+
+void lahar_journals_note_commit(struct lahar_journals *journals)
+{
+    if (atomic_load_explicit(&journals->commits_recent, memory_order_relaxed) !=
+        COMMITS_REMEMBERED) {
+        atomic_store_explicit(&journals->commits_recent, COMMITS_REMEMBERED, memory_order_relaxed);
+    }
+}
+
+bool lahar_journals_expects_commits(const struct lahar_journals *journals)
+{
+    return atomic_load_explicit(&journals->commits_recent, memory_order_relaxed) != 0;
 }
 
 bool lahar_journals_is_full(const struct lahar_journals *journals)
@@ -144,7 +158,6 @@ static void wake_writer(void *context, uint32_t journal)
     struct lahar_journals *journals = context;
     struct lahar_writer *writer = journals->journals[journal].writer;
     if (journals->has_threads) {
-        (void)atomic_fetch_add_explicit(&journals->wakes, 1, memory_order_relaxed);
         journals->io->ops->queue_wake(journals->io, writer->queue);
     }
 }
@@ -506,8 +519,9 @@ void lahar_journals_stat_get(struct lahar_journals *journals, struct lahar_journ
     stat_out->writes = atomic_load_explicit(&journals->writes, memory_order_relaxed);
     stat_out->write_bytes = atomic_load_explicit(&journals->write_bytes, memory_order_relaxed);
     stat_out->syncs = atomic_load_explicit(&journals->syncs, memory_order_relaxed);
-    stat_out->submits = atomic_load_explicit(&journals->submits, memory_order_relaxed);
-    stat_out->wakes = atomic_load_explicit(&journals->wakes, memory_order_relaxed);
+    stat_out->submits = atomic_load_explicit(&journals->io->enter_count, memory_order_relaxed);
+    stat_out->wakes = atomic_load_explicit(&journals->io->wake_count, memory_order_relaxed);
+    stat_out->sleeps = atomic_load_explicit(&journals->sleeps, memory_order_relaxed);
     stat_out->memory_bytes = journals->chunks.limit_bytes;
     stat_out->memory_used =
         atomic_load_explicit(&journals->chunks.used_bytes, memory_order_relaxed);

@@ -147,6 +147,7 @@ struct lahar_journals {
     _Atomic uint32_t journals_full;   /* journals whose writes found no space */
     _Atomic bool is_file_space_short; /* a file could not be created for want of space */
     _Atomic uint32_t durable_waiters; /* threads that wait for stable storage */
+    _Atomic uint32_t commits_recent;  /* not 0: some thread has waited in the last seconds */
     _Atomic uint32_t memory_waiters;  /* appends that wait for a chunk */
     _Atomic uint32_t files_wanted;
     _Atomic uint64_t active_changed_ns;
@@ -168,8 +169,7 @@ struct lahar_journals {
     _Atomic uint64_t write_bytes;
     _Atomic uint64_t recent_bytes; /* since the number of active journals was looked at */
     _Atomic uint64_t syncs;
-    _Atomic uint64_t submits;
-    _Atomic uint64_t wakes;
+    _Atomic uint64_t sleeps; /* waits of writers */
     uint64_t first_id;
 };
 
@@ -246,6 +246,9 @@ bool lahar_journals_run(struct lahar_journals *journals);
 /* The point in time that a wait from now ends at. */
 uint64_t lahar_journals_end_of(const struct lahar_journals *journals, uint64_t wait_ns);
 bool lahar_journals_is_urgent(const struct lahar_journals *journals);
+/* A thread waits for stable storage: for a while, little may wait to be written. */
+void lahar_journals_note_commit(struct lahar_journals *journals);
+bool lahar_journals_expects_commits(const struct lahar_journals *journals);
 /* How many journals the threads that wait for stable storage can make use of. */
 uint32_t lahar_journals_for_waiters(const struct lahar_journals *journals);
 bool lahar_journals_is_full(const struct lahar_journals *journals);

@@ -99,6 +99,10 @@ static void consider_shrinking(struct lahar_journals *journals, uint64_t now_ns)
     if (active == 1 || now_ns < changed_ns + shrink_interval_ns) {
         return;
     }
+    const uint32_t recent = atomic_load_explicit(&journals->commits_recent, memory_order_relaxed);
+    if (recent != 0) {
+        atomic_store_explicit(&journals->commits_recent, recent - 1, memory_order_relaxed);
+    }
     atomic_store_explicit(&journals->active_changed_ns, now_ns, memory_order_relaxed);
     const uint64_t bytes =
         atomic_exchange_explicit(&journals->recent_bytes, 0, memory_order_relaxed);
@@ -115,6 +119,7 @@ static void sleep_until_called(struct lahar_writer *writer)
     uint64_t next_ns;
     if (!prepare_to_sleep(writer, now_ns, &next_ns) &&
         !atomic_load_explicit(&journals->must_exit, memory_order_seq_cst)) {
+        (void)atomic_fetch_add_explicit(&journals->sleeps, 1, memory_order_relaxed);
         (void)lahar_writer_reap(writer, time_to_wait(writer, now_ns, next_ns));
     }
     for (uint32_t j = writer->number; j < journals->journal_count; j += journals->writer_count) {

@@ -30,6 +30,7 @@ static void take_journals(lahar_store *store, lahar_stat *stat)
     stat->journal_syncs = journals.syncs;
     stat->io_submits = journals.submits;
     stat->writer_wakes = journals.wakes;
+    stat->writer_sleeps = journals.sleeps;
     stat->rollovers = rollover.rollovers;
     stat->rollover_failures = rollover.failures;
     memcpy(stat->sync_mode, journals.sync_mode, sizeof stat->sync_mode);

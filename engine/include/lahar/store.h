@@ -254,7 +254,7 @@ typedef struct lahar_stat {
     uint64_t journal_writes;
     uint64_t journal_write_bytes;
     uint64_t journal_syncs;
-    uint64_t io_submits; /* io_uring_enter or pwrite calls of the writers */
+    uint64_t io_submits; /* io_uring_enter and pwrite calls for the journals, waits included */
     uint64_t writer_wakes;
     uint64_t rollovers;
     uint64_t rollover_failures;
@@ -272,6 +272,7 @@ typedef struct lahar_stat {
     uint32_t open_queries;     /* of this handle; lahar_query_list tells which */
     uint64_t refused_queries;  /* since opening: as many were open as may be */
     uint64_t expired_queries;  /* since opening */
+    uint64_t writer_sleeps;    /* since opening; at most one of writer_wakes ends each */
 } lahar_stat;
 
 /* A consistent enough picture for people; single numbers are exact. Any thread. */
