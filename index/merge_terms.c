@@ -188,6 +188,9 @@ static lahar_status write_terms(struct lahar_merge *merge, struct term_walk *wal
         uint64_t reference = 0;
         LAHAR_TRY(lahar_merge_list(merge, parts, count, &reference, error));
         lahar_dictionary_put(writer, &own->item, reference);
+        if (merge->blocks.has_failed || merge->tops.has_failed) {
+            return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to merge index shards");
+        }
         previous = &own->item;
         LAHAR_TRY(advance_terms(walk, count, error));
         LAHAR_TRY(lahar_merge_drain(merge, error));
@@ -218,9 +221,6 @@ lahar_status lahar_merge_dictionary(struct lahar_merge *merge, size_t field, lah
     }
     lahar_release(merge->allocator, walk.heads);
     LAHAR_TRY(status);
-    if (merge->blocks.has_failed || merge->tops.has_failed) {
-        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to merge index shards");
-    }
     /* Blocks were placed from 0 on; the top's place is known when all tops are written. */
     const uint64_t blocks_at = lahar_merge_place(merge);
     for (size_t i = top + 8; i < merge->tops.size; i += LAHAR_SHARD_TOP_ENTRY_SIZE) {
