@@ -9,7 +9,8 @@ foreach(part lahar_base lahar_io lahar_index lahar_engine)
     list(APPEND lahar_objects $<TARGET_OBJECTS:${part}>)
   endif()
 endforeach()
-set(lahar_headers append.h event.h filter.h follow.h ingest.h inspect.h lahar.h provenance.h query.h read.h
+set(lahar_headers append.h columns.h event.h filter.h follow.h ingest.h inspect.h lahar.h provenance.h query.h
+     read.h
     status.h store.h)
 list(TRANSFORM lahar_headers PREPEND ${PROJECT_SOURCE_DIR}/engine/include/lahar/)
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "tools/arguments.h"
 #include "tools/complain.h"
@@ -11,15 +12,18 @@
 #include "tools/verb.h"
 
 static const char USAGE[] =
-    "usage: lahar stream create STORE NAME [--field 'NAME TYPE [not-indexed]']...\n"
+    "usage: lahar stream create STORE NAME [--field SPEC]...\n"
     "                    [--schema log|provenance] [--if-not-exists] [--no-create]\n"
     "       lahar stream list STORE [--json]\n"
     "       lahar stream show STORE NAME [--json]\n\n"
     "A stream is a named kind of event with declared fields. Names that are not\n"
     "declared are kept as attributes.\n\n"
-    "  --field SPEC      a field in addition to those of the schema; TYPE is one of\n"
+    "  --field SPEC      'NAME TYPE [not-indexed] [DEFAULT|MATERIALIZED|ALIAS EXPR]':\n"
+    "                    a field in addition to those of the schema; TYPE is one of\n"
     "                    keyword text uuid i64 u64 f64 bool time bytes list<uuid>\n"
-    "                    list<keyword> map; not-indexed: found only by scanning\n"
+    "                    list<keyword> map; not-indexed: found only by scanning;\n"
+    "                    EXPR gives the value of what is ingested or followed: where\n"
+    "                    it has none, always, or only where it is shown as JSON\n"
     "  --schema NAME     the fields to start with; log, or provenance for a stream\n"
     "                    of that name\n"
     "  --if-not-exists   do nothing when there is a stream of that name\n"
@@ -60,6 +64,8 @@ struct stream_request {
     const char *name;
     lahar_field_spec fields[FIELDS_MAX]; /* names point into the arguments */
     size_t field_count;
+    lahar_column_spec columns[FIELDS_MAX]; /* the same */
+    size_t column_count;
     lahar_schema schema; /* 0: by the stream's name */
     bool if_not_exists;
     bool no_create;
@@ -76,38 +82,79 @@ static const char *schema_name(lahar_schema schema)
     return schema == LAHAR_SCHEMA_PROVENANCE ? "provenance" : "log";
 }
 
-/* Cuts text into its words, in place. */
-static bool parse_field(char *text, lahar_field_spec *field)
+/* Cuts the next word off text, in place; NULL when there is none. */
+static char *take_word(char **text)
 {
-    char *rest = text;
-    const char *words[3] = {NULL, NULL, NULL};
-    size_t count = 0;
-    while (count < 3) {
-        rest += strspn(rest, " ");
-        if (*rest == '\0') {
-            break;
-        }
-        words[count++] = rest;
-        rest += strcspn(rest, " ");
-        if (*rest != '\0') {
-            *rest++ = '\0';
-        }
+    char *word = *text + strspn(*text, " ");
+    if (*word == '\0') {
+        return NULL;
     }
-    rest += strspn(rest, " ");
-    const bool is_indexed = count == 2;
-    if (count < 2 || *rest != '\0' || (!is_indexed && strcmp(words[2], "not-indexed") != 0)) {
-        complain("--field: expected 'NAME TYPE [not-indexed]'");
-        return false;
-    }
+    char *end = word + strcspn(word, " ");
+    *text = *end == '\0' ? end : end + 1;
+    *end = '\0';
+    return word;
+}
+
+static bool parse_type(const char *word, lahar_type *type_out)
+{
     for (int type = 0; type < TYPE_COUNT; type++) {
-        if (strcmp(words[1], TYPE_NAMES[type]) == 0) {
-            *field = (lahar_field_spec){
-                .name = words[0], .type = (lahar_type)(type + 1), .not_indexed = !is_indexed};
+        if (strcmp(word, TYPE_NAMES[type]) == 0) {
+            *type_out = (lahar_type)(type + 1);
             return true;
         }
     }
-    complain("--field: unknown type '%s'", words[1]);
+    complain("--field: unknown type '%s'", word);
     return false;
+}
+
+static bool parse_kind(const char *word, lahar_column_kind *kind_out)
+{
+    static const char *const KINDS[] = {"DEFAULT", "MATERIALIZED", "ALIAS"};
+    for (int kind = 0; kind < 3; kind++) {
+        if (strcasecmp(word, KINDS[kind]) == 0) {
+            *kind_out = (lahar_column_kind)(kind + 1);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* NAME TYPE [not-indexed] [KIND EXPRESSION] */
+static bool parse_field(struct stream_request *request, char *text)
+{
+    lahar_error error = {.status = LAHAR_OK};
+    lahar_field_spec field = {.name = take_word(&text)};
+    char *word = field.name == NULL ? NULL : take_word(&text);
+    lahar_column_spec column = {.name = field.name};
+    if (word == NULL) {
+        complain("--field: expected 'NAME TYPE [not-indexed] [DEFAULT|MATERIALIZED|ALIAS EXPR]'");
+        return false;
+    }
+    if (!parse_type(word, &field.type)) {
+        return false;
+    }
+    word = take_word(&text);
+    if (word != NULL && strcmp(word, "not-indexed") == 0) {
+        field.not_indexed = true;
+        word = take_word(&text);
+    }
+    if (word != NULL) {
+        column.type = field.type;
+        column.expression = text;
+        if (!parse_kind(word, &column.kind)) {
+            complain("--field: '%s' is none of not-indexed, DEFAULT, MATERIALIZED and ALIAS", word);
+            return false;
+        }
+        if (lahar_column_check(&column, &error) != LAHAR_OK) {
+            (void)complain_of(&error);
+            return false;
+        }
+        request->columns[request->column_count++] = column;
+    }
+    if (column.kind != LAHAR_COLUMN_ALIAS) {
+        request->fields[request->field_count++] = field;
+    }
+    return true;
 }
 
 static bool parse_schema(const char *text, lahar_schema *schema_out)
@@ -127,11 +174,11 @@ static bool take_option(struct stream_request *request, int option, char *value)
 {
     switch (option) {
     case OPTION_FIELD:
-        if (request->field_count == FIELDS_MAX) {
+        if (request->field_count == FIELDS_MAX || request->column_count == FIELDS_MAX) {
             complain("--field: at most %d", FIELDS_MAX);
             return false;
         }
-        return parse_field(value, &request->fields[request->field_count++]);
+        return parse_field(request, value);
     case OPTION_SCHEMA:
         return parse_schema(value, &request->schema);
     case OPTION_IF_NOT_EXISTS:
@@ -168,6 +215,11 @@ static enum exit_status create(const struct stream_request *request)
     };
     const lahar_status created = lahar_stream_create(store, &spec, NULL, &error);
     if (created != LAHAR_OK && !(created == LAHAR_EXISTS && request->if_not_exists)) {
+        status = complain_of(&error);
+    }
+    if (created == LAHAR_OK && request->column_count != 0 &&
+        lahar_stream_set_columns(store, request->name, request->columns, request->column_count,
+                                 &error) != LAHAR_OK) {
         status = complain_of(&error);
     }
     return store_access_close(store, status);
@@ -243,6 +295,24 @@ static enum exit_status print_fields(lahar_store *store, const lahar_stream_info
     return EXIT_STATUS_DONE;
 }
 
+static lahar_status print_column(void *context, const lahar_column_spec *column)
+{
+    static const char *const KINDS[] = {"", "DEFAULT", "MATERIALIZED", "ALIAS"};
+    const bool *json = context;
+    if (*json) {
+        struct json_object *line = json_object_new_object();
+        json_line_string(line, "column", column->name);
+        json_line_string(line, "type", type_name(column->type));
+        json_line_string(line, "kind", KINDS[column->kind]);
+        json_line_string(line, "expression", column->expression);
+        json_line_print(line);
+    } else {
+        (void)printf("  %-24s %s %s %s\n", column->name, type_name(column->type),
+                     KINDS[column->kind], column->expression);
+    }
+    return LAHAR_OK;
+}
+
 static enum exit_status show(const struct stream_request *request)
 {
     lahar_store *store = NULL;
@@ -259,7 +329,13 @@ static enum exit_status show(const struct stream_request *request)
             status = complain_of(&error);
         } else {
             print_stream(&info, request->json);
-            status = print_fields(store, &info, request->json);
+            bool json = request->json;
+            status = print_fields(store, &info, json);
+            if (status == EXIT_STATUS_DONE &&
+                lahar_stream_columns(store, request->name, print_column, &json, &error) !=
+                    LAHAR_OK) {
+                status = complain_of(&error);
+            }
         }
     }
     return store_access_close(store, status);

@@ -17,6 +17,7 @@
 #include "engine/follow/gzip_stream.h"
 #include "engine/follow/record_sink.h"
 #include "engine/follow/source_settings.h"
+#include "engine/format/columns.h"
 #include "engine/format/text_reader.h"
 #include "io/base/arena.h"
 #include "io/source_file.h"
@@ -147,6 +148,7 @@ struct lahar_follow_worker {
     struct lahar_follow *follow;
     lahar_batch *batch; /* NULL: nothing is appended */
     struct lahar_text_reader *reader;
+    struct lahar_columns columns;                    /* those of the reader's stream */
     const struct lahar_follow_source *reader_source; /* for which reader was made */
     uint64_t header_generation;                      /* whose header record reader has */
     struct lahar_record_sink sink;

@@ -45,6 +45,7 @@ static lahar_status make_reader(struct lahar_follow_worker *worker,
         .format =
             source->spec.format == LAHAR_FORMAT_RAW_BLOB ? LAHAR_FORMAT_LINE : source->spec.format,
         .settings = &source->spec.format_settings,
+        .columns = &worker->columns,
         .time_field = source->spec.time_field,
         .errors_as_events = true,
         .ignores_error_limit = true,
@@ -57,8 +58,11 @@ static lahar_status make_reader(struct lahar_follow_worker *worker,
         return LAHAR_OK;
     }
     lahar_text_reader_destroy(worker->reader);
+    lahar_columns_deinit(&worker->columns);
     worker->reader = NULL;
     worker->header_generation = 0;
+    LAHAR_TRY(lahar_columns_find(&worker->columns, worker->follow->store, source->target.stream,
+                                 source->spec.time_field, error));
     LAHAR_TRY(lahar_text_reader_create(&options, &worker->reader, error));
     worker->reader_source = source;
     return LAHAR_OK;

@@ -59,6 +59,7 @@ void lahar_follow_worker_destroy(struct lahar_follow_worker *worker)
     }
     lahar_batch_destroy(worker->batch);
     lahar_text_reader_destroy(worker->reader);
+    lahar_columns_deinit(&worker->columns);
     lahar_record_sink_deinit(&worker->sink);
     lahar_buffer_deinit(&worker->data);
     lahar_buffer_deinit(&worker->text);

@@ -27,6 +27,8 @@ lahar_status lahar_export_create(const lahar_allocator *allocator,
     lahar_buffer_init(&export_->out, allocator);
     lahar_buffer_init(&export_->path, allocator);
     lahar_buffer_init(&export_->header, allocator);
+    lahar_buffer_init(&export_->used, allocator);
+    export_->columns_stream = LAHAR_ANY_STREAM;
     const struct lahar_table_style style = lahar_table_style_of(false);
     lahar_table_parser_init(&export_->table, allocator, &style);
     *export_out = export_;
@@ -42,6 +44,8 @@ void lahar_export_close(lahar_export *export_)
     lahar_buffer_deinit(&export_->out);
     lahar_buffer_deinit(&export_->path);
     lahar_buffer_deinit(&export_->header);
+    lahar_buffer_deinit(&export_->used);
+    lahar_columns_deinit(&export_->columns);
     lahar_table_parser_deinit(&export_->table);
     lahar_release(export_->allocator, export_);
 }
@@ -101,8 +105,9 @@ static lahar_status put_document(struct lahar_export *export_, const lahar_event
                                  lahar_bytes shape, bool make_valid, lahar_error *error)
 {
     const lahar_bytes skeleton = {(const uint8_t *)shape.data + 1, shape.size - 1};
+    lahar_buffer_clear(&export_->used);
     return lahar_shape_write(event, skeleton, make_valid, &export_->arena, &export_->path,
-                             &export_->out, error);
+                             &export_->used, &export_->out, error);
 }
 
 static lahar_status put_raw(struct lahar_export *export_, const lahar_event *event,
@@ -140,10 +145,13 @@ static lahar_status put_json(struct lahar_export *export_, const lahar_event *ev
                              lahar_error *error)
 {
     const lahar_bytes shape = bytes_of(event, LAHAR_FIELD_SHAPE);
-    if (shape_kind(shape) == LAHAR_SHAPE_JSON) {
-        return put_document(export_, event, shape, true, error);
+    const bool is_document = shape_kind(shape) == LAHAR_SHAPE_JSON;
+    if (is_document) {
+        LAHAR_TRY(put_document(export_, event, shape, true, error));
+    } else {
+        LAHAR_TRY(lahar_export_put_fields(export_, event, error));
     }
-    return lahar_export_put_fields(export_, event, error);
+    return lahar_export_put_columns(export_, event, is_document, error);
 }
 
 typedef lahar_status (*put_function)(struct lahar_export *export_, const lahar_event *event,
@@ -155,7 +163,7 @@ static lahar_status export_event(struct lahar_export *export_, const lahar_event
     lahar_buffer_clear(&export_->out);
     lahar_arena_reset(&export_->arena);
     LAHAR_TRY(put(export_, event, error));
-    if (export_->out.has_failed || export_->header.has_failed) {
+    if (export_->out.has_failed || export_->header.has_failed || export_->used.has_failed) {
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to write event %llu",
                           (unsigned long long)event->id);
     }

@@ -202,3 +202,75 @@ lahar_status lahar_export_put_fields(struct lahar_export *export_, const lahar_e
     lahar_buffer_put_u8(out, '}');
     return LAHAR_OK;
 }
+
+/* --- columns ------------------------------------------------------------------------- */
+
+static lahar_status find_columns(struct lahar_export *export_, const lahar_event *event,
+                                 lahar_error *error)
+{
+    if (export_->columns_stream == event->stream || export_->store == NULL) {
+        return LAHAR_OK;
+    }
+    lahar_columns_deinit(&export_->columns);
+    export_->columns_stream = LAHAR_ANY_STREAM;
+    LAHAR_TRY(lahar_columns_find(&export_->columns, export_->store, event->stream, NULL, error));
+    export_->columns_stream = event->stream;
+    return LAHAR_OK;
+}
+
+static bool stands_in_document(const struct lahar_buffer *used, uint32_t field)
+{
+    struct lahar_reader reader = lahar_reader_of(used->data, used->size);
+    while (lahar_reader_left(&reader) != 0) {
+        if (lahar_read_u32(&reader) == field) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool put_member(struct lahar_export *export_, lahar_bytes name, const lahar_value *value)
+{
+    struct lahar_buffer *out = &export_->out;
+    if (out->size == 0) {
+        return false;
+    }
+    out->size--;
+    if (out->size != 0 && out->data[out->size - 1] != '{') {
+        lahar_buffer_put_u8(out, ',');
+    }
+    put_string(out, name);
+    lahar_buffer_put_u8(out, ':');
+    const bool is_put = put_value(export_, value);
+    lahar_buffer_put_u8(out, '}');
+    return is_put;
+}
+
+lahar_status lahar_export_put_columns(struct lahar_export *export_, const lahar_event *event,
+                                      bool is_document, lahar_error *error)
+{
+    LAHAR_TRY(find_columns(export_, event, error));
+    for (size_t i = 0; i < export_->columns.count; i++) {
+        struct lahar_column *column = &export_->columns.columns[i];
+        lahar_value computed = {0};
+        const lahar_value *value = &computed;
+        bool is_done = true;
+        if (column->kind == LAHAR_COLUMN_ALIAS) {
+            is_done =
+                lahar_column_show(column, export_->catalog, event, &export_->arena, &computed);
+            value = computed.type == 0 ? NULL : &computed;
+        } else {
+            value = is_document && !stands_in_document(&export_->used, column->field)
+                        ? lahar_event_find(event, column->field)
+                        : NULL;
+        }
+        if (is_done && value != NULL) {
+            is_done = put_member(export_, column->name, value);
+        }
+        if (!is_done) {
+            return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to write event %llu",
+                              (unsigned long long)event->id);
+        }
+    }
+    return LAHAR_OK;
+}

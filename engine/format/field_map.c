@@ -2,6 +2,7 @@
  * taken, so that the names of attributes, which are not in it, miss at once. */
 #include "engine/format/field_map.h"
 
+#include "engine/format/columns.h"
 #include "io/base/error.h"
 
 static bool is_filled_by_name(const struct lahar_stream *stream,
@@ -55,7 +56,8 @@ static lahar_status make_room(struct lahar_field_map *map, size_t entry_count, l
 
 lahar_status lahar_field_map_build(struct lahar_field_map *map, const lahar_allocator *allocator,
                                    const struct lahar_schema_catalog *catalog,
-                                   const struct lahar_stream *stream, bool is_bare,
+                                   const struct lahar_stream *stream,
+                                   const struct lahar_columns *columns, bool is_bare,
                                    const char *time_field, lahar_error *error)
 {
     if (map->allocator != NULL) {
@@ -66,7 +68,8 @@ lahar_status lahar_field_map_build(struct lahar_field_map *map, const lahar_allo
     bool has_time_field = time_field == NULL;
     for (uint32_t i = 0; i < stream->field_count; i++) {
         const struct lahar_stream_field *field = &stream->fields[i];
-        if (is_bare || !is_filled_by_name(stream, field)) {
+        if (is_bare || !is_filled_by_name(stream, field) ||
+            lahar_columns_materialize(columns, field->field)) {
             continue;
         }
         const char *name = lahar_schema_field_name(catalog, field->field);

@@ -12,6 +12,8 @@
 #include "io/base/bytes.h"
 #include "lahar/event.h"
 
+struct lahar_columns;
+
 struct lahar_field_entry {
     const char *name; /* owned by the catalogue or the caller */
     uint32_t name_size;
@@ -54,10 +56,13 @@ static inline uint32_t lahar_name_hash(const void *name, size_t size)
 
 /* Collects the declared fields that a record may fill by name: neither what ingest
  * itself fills ("_...") nor the attributes of a log stream, of which the parts have names of their
- * own. is_bare: none of them. time_field may be NULL. The map starts zeroed or built before. */
+ * own. Nor what is MATERIALIZED
+ * among columns (may be NULL). is_bare: none of them. time_field may be NULL. The map starts zeroed
+ * or built before. */
 lahar_status lahar_field_map_build(struct lahar_field_map *map, const lahar_allocator *allocator,
                                    const struct lahar_schema_catalog *catalog,
-                                   const struct lahar_stream *stream, bool is_bare,
+                                   const struct lahar_stream *stream,
+                                   const struct lahar_columns *columns, bool is_bare,
                                    const char *time_field, lahar_error *error);
 void lahar_field_map_deinit(struct lahar_field_map *map);
 

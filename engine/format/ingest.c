@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "engine/format/columns.h"
 #include "engine/format/text_reader.h"
 #include "io/base/error.h"
 
@@ -16,6 +17,7 @@ struct lahar_ingest {
     lahar_ingest_options options;
     lahar_ingest_result result;
     lahar_status failure;
+    struct lahar_columns columns;
 };
 
 static const size_t batch_event_count_default = 1000;
@@ -105,6 +107,7 @@ static lahar_status create_reader(lahar_ingest *ingest, const struct lahar_schem
         .regexp = options->regexp,
         .skip_unmatched = options->skip_unmatched,
         .settings = &options->format_settings,
+        .columns = &ingest->columns,
         .reference_ns = now_ns,
         .keep_raw = options->keep_raw,
         .errors_as_events = options->errors_as_events,
@@ -138,8 +141,8 @@ static void take_options(lahar_ingest_options *own, const lahar_ingest_options *
 
 lahar_status lahar_ingest_create(const lahar_allocator *allocator,
                                  const struct lahar_schema_catalog *catalog, lahar_batch *batch,
-                                 const lahar_ingest_options *options, int64_t now_ns,
-                                 lahar_ingest **ingest_out, lahar_error *error)
+                                 const lahar_ingest_options *options, struct lahar_columns *columns,
+                                 int64_t now_ns, lahar_ingest **ingest_out, lahar_error *error)
 {
     lahar_ingest *ingest = lahar_allocate_zeroed(allocator, 1, sizeof *ingest);
     if (ingest == NULL) {
@@ -147,10 +150,16 @@ lahar_status lahar_ingest_create(const lahar_allocator *allocator,
     }
     ingest->allocator = allocator;
     take_options(&ingest->options, options);
+    if (columns != NULL) {
+        ingest->columns = *columns;
+    }
     const lahar_status status = create_reader(ingest, catalog, now_ns, error);
     if (status != LAHAR_OK) {
         lahar_release(allocator, ingest);
         return status;
+    }
+    if (columns != NULL) {
+        *columns = (struct lahar_columns){0};
     }
     ingest->batch = batch;
     *ingest_out = ingest;
@@ -222,6 +231,7 @@ void lahar_ingest_close(lahar_ingest *ingest)
         return;
     }
     lahar_text_reader_destroy(ingest->reader);
+    lahar_columns_deinit(&ingest->columns);
     lahar_batch_destroy(ingest->batch);
     lahar_release(ingest->allocator, ingest);
 }

@@ -5,10 +5,13 @@
 #include "engine/event/schema.h"
 #include "lahar/ingest.h"
 
-/* Owns batch once it has succeeded. now_ns: to guess the year of times without one. */
+struct lahar_columns;
+
+/* Owns batch and what columns holds (may be NULL) once it has succeeded. now_ns: to guess the year
+ * of times without one. */
 lahar_status lahar_ingest_create(const lahar_allocator *allocator,
                                  const struct lahar_schema_catalog *catalog, lahar_batch *batch,
-                                 const lahar_ingest_options *options, int64_t now_ns,
-                                 lahar_ingest **ingest_out, lahar_error *error);
+                                 const lahar_ingest_options *options, struct lahar_columns *columns,
+                                 int64_t now_ns, lahar_ingest **ingest_out, lahar_error *error);
 
 #endif

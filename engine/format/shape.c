@@ -33,6 +33,7 @@ struct writer {
     struct lahar_arena *arena;
     struct lahar_buffer *path;
     struct lahar_buffer *out;
+    struct lahar_buffer *used;
     struct field_cursor *cursors;
     size_t depth;
     bool make_valid;
@@ -320,6 +321,9 @@ static bool put_value(struct writer *w, uint8_t mark)
         return take_pair(w, parent, &scalar) && put_scalar(w, mark, &scalar);
     }
     const uint32_t field = (uint32_t)lahar_read_varint(&w->shape);
+    if (w->used != NULL) {
+        lahar_buffer_put_u32(w->used, field);
+    }
     return take_declared(w, field, &scalar) && put_scalar(w, lahar_read_u8(&w->shape), &scalar);
 }
 
@@ -375,7 +379,8 @@ static bool put_next(struct writer *w)
 
 lahar_status lahar_shape_write(const lahar_event *event, lahar_bytes shape, bool make_valid,
                                struct lahar_arena *arena, struct lahar_buffer *path,
-                               struct lahar_buffer *out, lahar_error *error)
+                               struct lahar_buffer *used, struct lahar_buffer *out,
+                               lahar_error *error)
 {
     struct writer *w = lahar_arena_allocate(arena, sizeof *w);
     if (w == NULL) {
@@ -388,6 +393,7 @@ lahar_status lahar_shape_write(const lahar_event *event, lahar_bytes shape, bool
     w->path = path;
     w->out = out;
     w->make_valid = make_valid;
+    w->used = used;
     lahar_buffer_clear(path);
     bool is_sound = put_value(w, lahar_read_u8(&w->shape)) && w->stack[0].is_object;
     while (is_sound && w->depth > 0 && !w->shape.failed) {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/format/columns.h"
 #include "engine/format/scan.h"
 #include "engine/format/table_shape.h"
 #include "engine/format/text_reader_internal.h"
@@ -212,12 +213,29 @@ static void put_exception(struct lahar_buffer *exceptions, size_t index, lahar_b
     lahar_buffer_put_sized(exceptions, text.data, text.size);
 }
 
+/* An empty cell of a field with a DEFAULT is as good as none; its place is among the shape's. */
+static bool has_default(struct lahar_text_reader *reader, const struct cell *cell)
+{
+    const struct lahar_field_entry *entry =
+        lahar_field_map_find(&reader->fields, cell->name.data, cell->name.size);
+    if (cell->value.size != 0 || entry == NULL || !entry->is_declared ||
+        !lahar_columns_have_default(reader->options.columns, entry->field)) {
+        return false;
+    }
+    lahar_buffer_put_varint(&reader->record.shape, (uint64_t)entry->field + 1);
+    return true;
+}
+
 static lahar_status put_cell(struct lahar_text_reader *reader, size_t index, struct cell *cell,
                              struct lahar_buffer *exceptions)
 {
     struct lahar_record *record = &reader->record;
     find_empty(reader, cell);
     const size_t before = record->value_count;
+    if (cell->is_null && cell->is_odd && has_default(reader, cell)) {
+        put_exception(exceptions, index, cell->value);
+        return LAHAR_OK;
+    }
     const enum lahar_record_put put =
         lahar_text_reader_put(reader, cell->name, cell->value, cell->is_null);
     switch (put) {

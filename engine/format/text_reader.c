@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "engine/format/columns.h"
 #include "engine/format/scan.h"
 #include "engine/format/text_reader_internal.h"
 #include "io/base/error.h"
@@ -146,9 +147,9 @@ static lahar_status init_parts(struct lahar_text_reader *reader, const struct la
                                lahar_error *error)
 {
     const struct lahar_text_reader_options *options = &reader->options;
-    LAHAR_TRY(lahar_field_map_build(&reader->fields, options->allocator, options->catalog, stream,
-                                    options->format == LAHAR_FORMAT_JSON_AS_OBJECT,
-                                    options->time_field, error));
+    LAHAR_TRY(lahar_field_map_build(
+        &reader->fields, options->allocator, options->catalog, stream, options->columns,
+        options->format == LAHAR_FORMAT_JSON_AS_OBJECT, options->time_field, error));
     LAHAR_TRY(lahar_time_pattern_init(&reader->record.time, time_format_of(options),
                                       options->time_zone, options->year, options->reference_ns,
                                       error));
@@ -206,9 +207,8 @@ void lahar_text_reader_advance(struct lahar_text_reader *reader, const uint8_t *
     reader->line += lahar_count_newlines(data, size);
 }
 
-lahar_status lahar_text_reader_deliver(struct lahar_text_reader *reader,
-                                       struct lahar_framing *framing, uint64_t offset,
-                                       lahar_error *error)
+static lahar_status deliver(struct lahar_text_reader *reader, const struct lahar_framing *framing,
+                            uint64_t offset, bool is_error, lahar_error *error)
 {
     struct lahar_record *record = &reader->record;
     lahar_buffer_clear(&reader->framing);
@@ -226,11 +226,22 @@ lahar_status lahar_text_reader_deliver(struct lahar_text_reader *reader,
         return lahar_text_reader_no_memory(error);
     }
     lahar_event event;
+    if (!is_error &&
+        !lahar_columns_fill(reader->options.columns, reader->options.catalog, record)) {
+        return lahar_text_reader_no_memory(error);
+    }
     if (!lahar_record_finish(record, reader->options.stream, &event)) {
         return lahar_text_reader_no_memory(error);
     }
     reader->record_count++;
     return reader->options.emit(reader->options.emit_context, &event, offset, error);
+}
+
+lahar_status lahar_text_reader_deliver(struct lahar_text_reader *reader,
+                                       struct lahar_framing *framing, uint64_t offset,
+                                       lahar_error *error)
+{
+    return deliver(reader, framing, offset, false, error);
 }
 
 /* Both limits must be exceeded, as in ClickHouse. */
@@ -270,7 +281,7 @@ lahar_status lahar_text_reader_report(struct lahar_text_reader *reader, uint64_t
         !lahar_record_add_bytes(record, LAHAR_FIELD_ERROR, LAHAR_TEXT, text)) {
         return lahar_text_reader_no_memory(error);
     }
-    return lahar_text_reader_deliver(reader, &(struct lahar_framing){0}, offset, error);
+    return deliver(reader, &(struct lahar_framing){0}, offset, true, error);
 }
 
 static lahar_status consume(struct lahar_text_reader *reader, const uint8_t *data, size_t size,
@@ -372,7 +383,7 @@ static lahar_status follow_schema(struct lahar_text_reader *reader, lahar_error 
         return LAHAR_OK;
     }
     return lahar_field_map_build(&reader->fields, options->allocator, options->catalog, stream,
-                                 options->format == LAHAR_FORMAT_JSON_AS_OBJECT,
+                                 options->columns, options->format == LAHAR_FORMAT_JSON_AS_OBJECT,
                                  options->time_field, error);
 }
 

@@ -17,6 +17,8 @@
 #include "lahar/event.h"
 #include "lahar/ingest.h"
 
+struct lahar_columns;
+
 /* Takes one event, valid during the call. offset: of its record's first byte. A
  * status other than LAHAR_OK ends the reading and is returned. */
 typedef lahar_status (*lahar_text_emit)(void *context, const lahar_event *event, uint64_t offset,
@@ -34,6 +36,7 @@ struct lahar_text_reader_options {
     uint32_t year;
     const char *regexp;
     const lahar_format_settings *settings; /* copied; NULL: all at their defaults */
+    struct lahar_columns *columns;         /* filled by expressions; borrowed, may be NULL */
     bool skip_unmatched;  /* Regexp: lines that do not match are passed over in silence */
     int64_t reference_ns; /* now, to guess the year of times without one; 0: they are no times */
     bool keep_raw;

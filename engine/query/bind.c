@@ -105,6 +105,12 @@ static void bind_name(struct binder *binder, struct lahar_test *test)
         return;
     }
     test->target = LAHAR_TARGET_FIELD;
+    if (equals(node->name, "_raw_message")) {
+        /* FileLog's older name of _raw_record. */
+        test->has_field = true;
+        test->field = LAHAR_FIELD_RAW_RECORD;
+        return;
+    }
     test->has_field =
         lahar_schema_find_field(catalog, node->name.data, node->name.size, &test->field) &&
         declared_types(catalog, test->field) != 0;

@@ -21,6 +21,48 @@ case_follows_a_directory_once()
     expect_json 'lines[-1]["total"] == 1'
 }
 
+case_takes_the_format_s_settings()
+{
+    mkdir logs
+    printf 'x 01.05.2024 02:00\nno\n' >logs/a.log
+    ok "$LAHAR" source create store web logs --regexp '^(?<who>\S+) (?<when>.*)$' \
+        --time-field when --time-format '%d.%m.%Y %H:%M' --tz +02:00 \
+        --set handle_error_mode=stream
+    ok "$LAHAR" follow store --once
+    ok "$LAHAR" query store 'who:x' --json
+    expect_json 'lines[0]["time"] == "2024-05-01T00:00:00.000000000Z"'
+    ok "$LAHAR" query store '_error:match' --json
+    expect_json 'lines[-1]["total"] == 1 and lines[0]["fields"]["_raw_record"] == "no"'
+    ok "$LAHAR" query store '_raw_message:no' --count only
+    [ "$(cat out)" = 1 ] || fail "_raw_message is not _raw_record"
+    ok "$LAHAR" source list store --json
+    expect_json 'lines[0]["time_zone"] == "+02:00" and lines[0]["format"] == "Regexp"'
+    run "$LAHAR" source create store bad logs --regexp '('
+    expect_status 2
+    run "$LAHAR" source show store bad
+    expect_status 1
+}
+
+case_joins_lines_and_takes_the_last_after_a_while()
+{
+    mkdir logs
+    printf '> a\n b\n> c\n' >logs/a.log
+    ok "$LAHAR" source create store joined logs --set 'multiline_start=^>' \
+        --set partial_timeout_ms=300
+    ok "$LAHAR" follow store --once
+    expect_out_has "1 records"
+    "$LAHAR" follow store >out 2>err &
+    pid=$!
+    for _ in $(seq 100); do
+        sleep 0.1
+        [ "$("$LAHAR" query store '' --stream joined --count only 2>/dev/null)" = 2 ] && break
+    done
+    kill -INT "$pid"
+    wait "$pid"
+    ok "$LAHAR" export store --stream joined --format raw
+    [ "$(cat out)" = "$(cat logs/a.log)" ] || fail "other bytes came back"
+}
+
 case_create_says_what_is_wrong()
 {
     run "$LAHAR" source create store logs nowhere

@@ -223,6 +223,63 @@ case_an_interrupt_keeps_whole_records()
     ok "$LAHAR" verify store
 }
 
+case_settings_of_formats_are_taken_by_name()
+{
+    printf 'made by hand\na;b\n1;x\n' >in.csv
+    ok "$LAHAR" ingest store in.csv --set 'format_csv_delimiter=;' \
+        --set input_format_csv_skip_first_lines=1
+    ok "$LAHAR" query store 'b:x' --json
+    expect_json 'lines[0]["fields"]["attributes"] == {"a": "1", "b": "x"}'
+    printf "(1,'x'),(2,NULL)\n" >in.values
+    ok "$LAHAR" ingest store in.values --format Values --set columns=n,s --json
+    expect_json 'lines[-1]["events"] == 2'
+    printf '> a\n b\n> c\n' | ok "$LAHAR" ingest store - --stream joined --set 'multiline_start=^>' --json
+    expect_json 'lines[-1]["events"] == 2'
+    ok "$LAHAR" export store --stream joined --format raw
+    [ "$(cat out)" = "$(printf '> a\n b\n> c\n')" ] || fail "other bytes came back"
+    run "$LAHAR" ingest store in.csv --set nothing=1
+    expect_status 2
+    run "$LAHAR" ingest store in.csv --format Parquet
+    expect_status 2
+    expect_err_has "columnar"
+}
+
+case_too_many_malformed_records_fail()
+{
+    printf '{}\n{\n{\n{}\n' >in.jsonl
+    ok_but_malformed=$("$LAHAR" ingest store in.jsonl --json 2>/dev/null)
+    [ "${ok_but_malformed#*\"errors\":}" != "$ok_but_malformed" ] || fail "no errors counted"
+    run "$LAHAR" ingest store in.jsonl --set input_format_allow_errors_num=1
+    expect_status 2
+    expect_err_has "more than input_format_allow_errors_num"
+}
+
+case_columns_are_filled_by_expressions()
+{
+    ok "$LAHAR" stream create store web --field "status i64" \
+        --field "host keyword MATERIALIZED lower(extract(url, '//([^/]+)'))" \
+        --field "level keyword DEFAULT if(status >= 500, 'error', 'info')" \
+        --field "day time ALIAS day(time)"
+    printf '%s\n' '{"url":"http://A.b/x","status":503,"t":"2024-05-01T12:00:00Z"}' \
+        '{"url":"?","status":200,"level":"debug","t":"2024-05-01T13:00:00Z"}' >in.jsonl
+    ok "$LAHAR" ingest store in.jsonl --stream web --time-field t
+    ok "$LAHAR" query store 'host:a.b level:error' --json
+    expect_json 'lines[-1]["total"] == 1 and lines[0]["fields"]["host"] == "a.b"
+                 and lines[0]["fields"]["day"] == "2024-05-01T00:00:00.000000000Z"'
+    ok "$LAHAR" query store 'level:debug' --json
+    expect_json 'lines[-1]["total"] == 1 and "host" not in lines[0]["fields"]'
+    ok "$LAHAR" export store --stream web --format raw
+    [ "$(cat out)" = "$(cat in.jsonl)" ] || fail "other bytes came back"
+    ok "$LAHAR" stream show store web
+    expect_out_has "host"
+    expect_out_has "MATERIALIZED"
+    run "$LAHAR" stream create store bad --field "n i64 DEFAULT 1 +"
+    expect_status 2
+    expect_err_has "an operand is missing"
+    run "$LAHAR" stream show store bad
+    expect_status 1
+}
+
 case_usage_errors_say_what_is_missing()
 {
     run "$LAHAR" ingest store

@@ -16,6 +16,7 @@
 #define LAHAR_LAHAR_H
 
 #include "lahar/append.h"
+#include "lahar/columns.h"
 #include "lahar/event.h"
 #include "lahar/filter.h"
 #include "lahar/follow.h"

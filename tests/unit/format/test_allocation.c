@@ -18,6 +18,15 @@ static const struct input inputs[] = {
     {LAHAR_FORMAT_JSON, "{\"a\":1} \n\n{\"b\":2}", true},
     {LAHAR_FORMAT_CSV, "a,n,l\n\"x \"\"y\",1,z\n1,02,3\n", false},
     {LAHAR_FORMAT_TSV, "a\tn\nx\\n\t\\N\n", true},
+    {LAHAR_FORMAT_CSV_BARE, "1,\"x\"\"y\"\n", false},
+    {LAHAR_FORMAT_VALUES, "(1,'it\\'s'),\n(2,NULL)", false},
+    {LAHAR_FORMAT_JSON_COMPACT, "[1,\"\\u00e9\"]\n", false},
+    {LAHAR_FORMAT_CUSTOM, "1\ta\\tb\n", false},
+    {LAHAR_FORMAT_TSKV, "n=1\tk=a\\tb\n", false},
+    {LAHAR_FORMAT_LOGFMT, "n=1 k=\"a \\\" b\"\n", false},
+    {LAHAR_FORMAT_SYSLOG_5424, "<1>1 - h - - - [i a=\"\\]\"] m\n", false},
+    {LAHAR_FORMAT_NIFI_LOG, "2024-05-01 00:00:00,123 INFO [t] l m\n n\n", false},
+    {LAHAR_FORMAT_RAW_BLOB, "a\nb", false},
 };
 
 static const lahar_field_spec fields[] = {{"n", LAHAR_I64, false},
