@@ -53,8 +53,8 @@ lahar_status lahar_resident_index_create(lahar_store *store,
 /* Every acquired set has been released. NULL is allowed. */
 void lahar_resident_index_destroy(struct lahar_resident_index *index);
 
-/* Drops what is rolled over and builds at most one slice; returns whether it built one. Does nothing
- * while another thread is at it. */
+/* Drops what is rolled over and builds at most one slice; returns whether it built one. Does
+ * nothing while another thread is at it. */
 bool lahar_resident_index_step(struct lahar_resident_index *index);
 /* How long the thread is to rest before the next step, so that building takes no more than its part
  * of the processor. */

@@ -88,14 +88,17 @@ static lahar_status file_path(const lahar_store *store, const struct lahar_segme
     return LAHAR_OK;
 }
 
-lahar_status lahar_rollover_write_shard(lahar_store *store, const struct lahar_buffer *bytes,
-                                        struct lahar_manifest_file *file, lahar_error *error)
+lahar_status lahar_rollover_write_file(lahar_store *store, const struct lahar_segment_info *info,
+                                       const char *suffix, const struct lahar_buffer *bytes,
+                                       lahar_error *error)
 {
     struct lahar_io *io = store->io;
     char path[LAHAR_MANIFEST_PATH_SIZE];
+    char temporary[LAHAR_FILE_NAME_SIZE];
     char temporary_path[LAHAR_MANIFEST_PATH_SIZE];
-    LAHAR_TRY(file_path(store, &file->info, ".shard", path, error));
-    LAHAR_TRY(file_path(store, &file->info, ".shard.tmp", temporary_path, error));
+    (void)snprintf(temporary, sizeof temporary, "%s.tmp", suffix);
+    LAHAR_TRY(file_path(store, info, suffix, path, error));
+    LAHAR_TRY(file_path(store, info, temporary, temporary_path, error));
     struct lahar_io_file *out = NULL;
     LAHAR_TRY(io->ops->open(io, temporary_path,
                             LAHAR_IO_WRITE | LAHAR_IO_CREATE | LAHAR_IO_EXCLUSIVE, &out, error));
@@ -109,8 +112,14 @@ lahar_status lahar_rollover_write_shard(lahar_store *store, const struct lahar_b
     }
     if (status != LAHAR_OK) {
         (void)io->ops->unlink(io, temporary_path, NULL);
-        return status;
     }
+    return status;
+}
+
+lahar_status lahar_rollover_write_shard(lahar_store *store, const struct lahar_buffer *bytes,
+                                        struct lahar_manifest_file *file, lahar_error *error)
+{
+    LAHAR_TRY(lahar_rollover_write_file(store, &file->info, ".shard", bytes, error));
     file->has_shard = true;
     file->shard_bytes = bytes->size;
     file->shard_checksum = lahar_crc32c(0, bytes->data, bytes->size);

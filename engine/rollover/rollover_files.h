@@ -30,7 +30,11 @@ lahar_status lahar_rollover_write_part(lahar_store *store,
                                        const struct lahar_rollover_group_range *range,
                                        const struct lahar_rollover_part *part,
                                        struct lahar_manifest_file *file_out, lahar_error *error);
-/* Writes, syncs and names the shard of a file and notes it in its entry. */
+/* Writes and syncs a file that belongs to an event file, and gives it its name. */
+lahar_status lahar_rollover_write_file(lahar_store *store, const struct lahar_segment_info *info,
+                                       const char *suffix, const struct lahar_buffer *bytes,
+                                       lahar_error *error);
+/* The same for the shard, which is noted in the file's entry. */
 lahar_status lahar_rollover_write_shard(lahar_store *store, const struct lahar_buffer *bytes,
                                         struct lahar_manifest_file *file, lahar_error *error);
 /* Notes the checksum of a file's table of contents in its entry. */

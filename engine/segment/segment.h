@@ -127,6 +127,8 @@ lahar_status lahar_segment_open(struct lahar_file_pool *pool, const char *direct
                                 const struct lahar_schema_catalog *catalog,
                                 struct lahar_block_cache *cache, const lahar_allocator *allocator,
                                 struct lahar_segment **segment_out, lahar_error *error);
+/* Whether the blocks' headers stand in for a toc that was lost or damaged. */
+bool lahar_segment_lacks_toc(const struct lahar_segment *segment);
 void lahar_segment_acquire(struct lahar_segment *segment);
 void lahar_segment_release(struct lahar_segment *segment); /* NULL is allowed */
 const struct lahar_segment_info *lahar_segment_describe(const struct lahar_segment *segment);

@@ -24,6 +24,7 @@ struct lahar_segment {
     struct lahar_block_cache *cache;   /* NULL: every load reads */
     struct lahar_segment_info info;
     struct lahar_block_info *blocks; /* info.block_count */
+    bool lacks_toc;
     char file_name[LAHAR_FILE_NAME_SIZE];
 };
 
@@ -200,6 +201,7 @@ static lahar_status load_toc(struct lahar_segment *segment, const char *director
         status != LAHAR_UNSUPPORTED) {
         return lahar_fail(error, status, "%s", toc_error.message);
     }
+    segment->lacks_toc = true;
     return rebuild_toc(segment, error);
 }
 
@@ -240,6 +242,11 @@ lahar_status lahar_segment_open(struct lahar_file_pool *pool, const char *direct
     segment->cache = cache;
     *segment_out = segment;
     return LAHAR_OK;
+}
+
+bool lahar_segment_lacks_toc(const struct lahar_segment *segment)
+{
+    return segment->lacks_toc;
 }
 
 void lahar_segment_acquire(struct lahar_segment *segment)

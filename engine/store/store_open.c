@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/rollover/repair_parts.h"
 #include "engine/rollover/resident_index.h"
 #include "engine/rollover/retention.h"
 #include "engine/rollover/rollover.h"
@@ -493,6 +494,9 @@ static lahar_status open_writer(lahar_store *store, uint64_t deadline_ns, lahar_
         lahar_store_log(store, LAHAR_LOG_WARNING, "copy of the names: %s", copying.message);
     }
     store->recovered_events = store->recovery.event_count;
+    if (store->options.repair) {
+        LAHAR_TRY(lahar_repair_parts(store, error));
+    }
     uint64_t first_id = 0;
     LAHAR_TRY(begin_session(store, &first_id, error));
     LAHAR_TRY(start_journals(store, first_id, error));

@@ -3,6 +3,7 @@
 
 struct manifest_name {
     char name[64];
+    char path[128];
 };
 
 static lahar_status note_manifest(void *context, const char *name, bool is_directory)
@@ -16,7 +17,7 @@ static lahar_status note_manifest(void *context, const char *name, bool is_direc
 
 static struct manifest_name find_manifest(struct store_fixture *fixture)
 {
-    struct manifest_name found = {""};
+    struct manifest_name found = {.name = ""};
     cr_assert_eq(fixture->io->ops->list(fixture->io, "store", note_manifest, &found, NULL),
                  LAHAR_OK);
     return found;
@@ -163,5 +164,107 @@ Test(repair, sets_an_unreadable_event_file_aside_and_a_foreign_name_too)
             LAHAR_IO_READ, &file, NULL),
         LAHAR_OK);
     fixture.io->ops->close(fixture.io, file);
+    store_fixture_deinit(&fixture);
+}
+
+/* --- tables and shards ------------------------------------------------------------------ */
+
+static lahar_status note_suffix(void *context, const char *name, bool is_directory)
+{
+    struct manifest_name *found = context;
+    const size_t size = strlen(name);
+    const size_t end_size = strlen(found->name);
+    /* found->name is the suffix until a name is found, which is longer. */
+    if (!is_directory && found->name[0] == '.' && size > end_size &&
+        strcmp(name + size - end_size, found->name) == 0) {
+        (void)snprintf(found->path, sizeof found->path, "store/events/%.100s", name);
+        found->name[0] = '\0';
+    }
+    return LAHAR_OK;
+}
+
+static void find_file(struct store_fixture *fixture, const char *suffix, char path_out[128])
+{
+    struct manifest_name found = {.name = ""};
+    (void)snprintf(found.name, sizeof found.name, "%s", suffix);
+    cr_assert_eq(fixture->io->ops->list(fixture->io, "store/events", note_suffix, &found, NULL),
+                 LAHAR_OK);
+    (void)snprintf(path_out, 128, "%s", found.path);
+}
+
+static void expect_sound(struct store_fixture *fixture)
+{
+    lahar_verify_result result = {.struct_size = sizeof result};
+    const lahar_verify_options options = {.struct_size = sizeof options, .full = true};
+    cr_assert_eq(lahar_verify(fixture->store, &options, &result, NULL), LAHAR_OK);
+    cr_assert_eq(result.finding_count, 0);
+    lahar_query *query = NULL;
+    lahar_query_result count = {.struct_size = sizeof count};
+    cr_assert_eq(lahar_query_open(fixture->store, "level:ERROR", 11, NULL, &query, NULL), LAHAR_OK);
+    cr_assert_eq(lahar_query_result_get(query, &count, NULL), LAHAR_OK);
+    lahar_query_close(query);
+    uint64_t errors = 0;
+    for (size_t i = 0; i < fixture->event_count; i++) {
+        errors += fixture->events[i].number % 3 == 0;
+    }
+    cr_assert_eq(count.total, errors);
+    cr_assert_eq(count.shards_failed, 0);
+    check_scan(fixture);
+}
+
+Test(repair, makes_lost_and_damaged_tables_and_shards_again)
+{
+    static const char *const suffixes[] = {".toc", ".shard"};
+    for (unsigned damage = 0; damage < 3; damage++) {
+        for (size_t i = 0; i < 2; i++) {
+            struct store_fixture fixture;
+            uint32_t streams[2];
+            char path[128];
+            store_fixture_init(&fixture, 21);
+            make_store(&fixture, streams);
+            store_fixture_close(&fixture);
+            find_file(&fixture, suffixes[i], path);
+            struct lahar_io_file *file = NULL;
+            if (damage == 0) {
+                cr_assert_eq(fixture.io->ops->unlink(fixture.io, path, NULL), LAHAR_OK);
+            } else {
+                cr_assert_eq(fixture.io->ops->open(fixture.io, path, LAHAR_IO_WRITE, &file, NULL),
+                             LAHAR_OK);
+                cr_assert_eq(damage == 1
+                                 ? fixture.io->ops->write(fixture.io, file, 150, "rotten", 6, NULL)
+                                 : fixture.io->ops->truncate(fixture.io, file, 100, NULL),
+                             LAHAR_OK);
+                fixture.io->ops->close(fixture.io, file);
+            }
+            fixture.options.repair = true;
+            store_fixture_open(&fixture);
+            expect_sound(&fixture);
+            store_fixture_close(&fixture);
+            fixture.options.repair = false;
+            store_fixture_open(&fixture);
+            expect_sound(&fixture);
+            store_fixture_deinit(&fixture);
+        }
+    }
+}
+
+Test(repair, changes_nothing_of_a_sound_store)
+{
+    struct store_fixture fixture;
+    uint32_t streams[2];
+    store_fixture_init(&fixture, 22);
+    make_store(&fixture, streams);
+    store_fixture_close(&fixture);
+    store_fixture_open(&fixture);
+    store_fixture_close(&fixture);
+    uint64_t before = lahar_sim_disk_operations(fixture.disk);
+    store_fixture_open(&fixture);
+    const uint64_t plain = lahar_sim_disk_operations(fixture.disk) - before;
+    store_fixture_close(&fixture);
+    fixture.options.repair = true;
+    before = lahar_sim_disk_operations(fixture.disk);
+    store_fixture_open(&fixture);
+    cr_assert_eq(lahar_sim_disk_operations(fixture.disk) - before, plain);
+    expect_sound(&fixture);
     store_fixture_deinit(&fixture);
 }
