@@ -1,4 +1,5 @@
 /* Damage costs what it hit and is named; the rest of the store goes on. */
+#include "engine/store/store_state.h"
 #include "store_fixture.h"
 
 enum {
@@ -289,5 +290,56 @@ Test(store_damage, of_the_manifests_tail_does_not_remove_the_only_copy)
         char path[160];
         find_file(&fixture, ".events", path);
     }
+    store_fixture_deinit(&fixture);
+}
+
+Test(store_damage, of_a_file_under_a_running_query_or_scan_is_reported)
+{
+    struct store_fixture fixture;
+    store_fixture_init(&fixture, 77);
+    store_fixture_open(&fixture);
+    const uint32_t stream = store_fixture_stream(&fixture, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        store_fixture_add(&fixture, &stream, 1, 30);
+        cr_assert_eq(lahar_rollover(fixture.store, LAHAR_WAIT_FOREVER, NULL), LAHAR_OK);
+    }
+    store_fixture_close(&fixture);
+    store_fixture_open(&fixture);
+    lahar_query *query = NULL;
+    lahar_cursor *cursor = NULL;
+    lahar_error error = {0};
+    const lahar_event *event = NULL;
+    cr_assert_eq(lahar_query_open(fixture.store, "number", 6, NULL, &query, NULL), LAHAR_OK);
+    cr_assert_eq(lahar_scan(fixture.store, NULL, &cursor, NULL), LAHAR_OK);
+    /* The older of the two files becomes empty while both are held. */
+    char path[128];
+    char name[LAHAR_FILE_NAME_SIZE];
+    struct lahar_segment_set *set = lahar_store_acquire_set(fixture.store);
+    lahar_segment_file_name(&set->readable[0]->entry.info, ".events", name);
+    lahar_segment_set_release(set);
+    (void)snprintf(path, sizeof path, "store/events/%s", name);
+    cr_assert_eq(lahar_sim_disk_write_file(fixture.disk, path, "", 0, NULL), LAHAR_OK);
+    unsigned found = 0;
+    unsigned reported = 0;
+    lahar_status status = LAHAR_OK;
+    while ((status = lahar_query_next(query, &event, &error)) != LAHAR_NOT_FOUND) {
+        cr_assert(status == LAHAR_OK || status == LAHAR_CORRUPT);
+        found += status == LAHAR_OK;
+        reported += status == LAHAR_CORRUPT && strstr(error.message, "1..30") != NULL;
+        error = (lahar_error){0};
+    }
+    cr_assert_eq(found, 30);
+    cr_assert_geq(reported, 1);
+    lahar_query_result result = {.struct_size = sizeof result};
+    const lahar_status counted = lahar_query_result_get(query, &result, NULL);
+    cr_assert(counted == LAHAR_CORRUPT || result.is_partial || result.total == 60);
+    lahar_query_close(query);
+    cr_assert_eq(lahar_cursor_next(cursor, &event, &error), LAHAR_CORRUPT);
+    cr_assert_not_null(strstr(error.message, "1..30"), "%s", error.message);
+    for (size_t i = 30; i < 60; i++) {
+        cr_assert_eq(lahar_cursor_next(cursor, &event, NULL), LAHAR_OK);
+        check_event(event, &fixture.events[i]);
+    }
+    lahar_cursor_close(cursor);
     store_fixture_deinit(&fixture);
 }
