@@ -1,12 +1,13 @@
 /* Random queries through the public interface against plain evaluation: hits, order, pages,
  * totals, facets and histograms, over random events in memory, in files, in both, after
- * reopening, and with values of a megabyte.
+ * reopening, in joined files, and with values of a megabyte.
  *
  * Some 2,000 queries are asked each time the tests run; LAHAR_QUERY_ROUNDS asks that many times as
  * many, of other stores. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lahar/lahar.h"
 #include "oracle.h"
@@ -305,7 +306,7 @@ Test(query_oracle, agrees_in_files)
             random_store_append(&random, 120);
             roll(&random);
         }
-        check_queries(&random, 480);
+        check_queries(&random, 380);
         random_store_close(&random);
         scratch_remove(directory);
     }
@@ -326,6 +327,35 @@ Test(query_oracle, agrees_in_files_and_memory_and_after_reopening)
         random_store_open(&random, directory, round * 100 + 7);
         check_queries(&random, 150);
         random_store_append(&random, 60);
+        check_queries(&random, 200);
+        random_store_close(&random);
+        scratch_remove(directory);
+    }
+}
+
+static uint32_t file_count(lahar_store *store)
+{
+    lahar_stat stat = {.struct_size = sizeof stat};
+    cr_assert_eq(lahar_stat_get(store, &stat, NULL), LAHAR_OK);
+    return stat.event_file_count;
+}
+
+/* Small files are joined and their shards merged in the background. */
+Test(query_oracle, agrees_on_joined_files)
+{
+    for (uint64_t round = 0; round < round_count(); round++) {
+        char directory[SCRATCH_PATH_SIZE];
+        struct random_store random;
+        scratch_create(directory);
+        random_store_open(&random, directory, round * 100 + 11);
+        for (int i = 0; i < 6; i++) {
+            random_store_append(&random, 50);
+            roll(&random);
+        }
+        for (int i = 0; i < 2000 && file_count(random.store) > 8; i++) {
+            (void)usleep(5000);
+        }
+        cr_assert_leq(file_count(random.store), 8, "nothing was joined");
         check_queries(&random, 200);
         random_store_close(&random);
         scratch_remove(directory);
