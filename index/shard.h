@@ -243,6 +243,12 @@ lahar_status lahar_shard_times(struct lahar_shard *shard, const struct lahar_doc
                                void (*visit)(void *context, uint32_t document, uint64_t value),
                                void *context, lahar_error *error);
 
+/* How many documents lahar_shard_keyword finds, without decoding their lists. *exact_out is cleared
+ * when there may be fewer that match. */
+lahar_status lahar_shard_keyword_count(struct lahar_shard *shard, uint32_t field, const void *value,
+                                       size_t size, bool ignore_case, uint64_t *count_out,
+                                       bool *exact_out, lahar_error *error);
+
 /* How many documents hold the term, without decoding its postings. A term that was cut counts
  * all that begin with it. */
 lahar_status lahar_shard_token_count(struct lahar_shard *shard, uint32_t field, const void *token,

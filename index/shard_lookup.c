@@ -113,15 +113,20 @@ static lahar_status count_documents(void *context, uint64_t reference, lahar_err
 {
     struct collect *collect = context;
     uint64_t count = 0;
+    collect->term_count++;
     LAHAR_TRY(lahar_list_count(&collect->shard->pages, reference,
                                collect->shard->directory.document_count, &count, error));
     collect->document_count += count;
     return LAHAR_OK;
 }
 
-lahar_status lahar_shard_keyword(struct lahar_shard *shard, uint32_t field, const void *value,
-                                 size_t size, bool ignore_case, struct lahar_docset *set,
-                                 bool *exact_out, lahar_error *error)
+/* Passes every term that the value can stand for to take; *exact_out is cleared when one of them
+ * stands for longer values too. */
+static lahar_status for_each_keyword(struct lahar_shard *shard, uint32_t field, const void *value,
+                                     size_t size, bool ignore_case,
+                                     lahar_status (*take)(void *context, uint64_t reference,
+                                                          lahar_error *error),
+                                     struct collect *collect, bool *exact_out, lahar_error *error)
 {
     const struct lahar_directory_field *entry = field_at(shard, field, LAHAR_CLASS_KEYWORD);
     struct lahar_buffer folded;
@@ -138,13 +143,35 @@ lahar_status lahar_shard_keyword(struct lahar_shard *shard, uint32_t field, cons
         wanted.exact_size = wanted.is_exact_cut ? (size_t)LAHAR_SHARD_TERM_SIZE_MAX : size;
         wanted.exact = size == 0 ? (const uint8_t *)"" : value;
     }
-    struct collect collect = {.shard = shard, .set = set};
-    const lahar_status status =
-        for_each_match(shard, entry, &wanted, collect_documents, &collect, error);
+    const lahar_status status = for_each_match(shard, entry, &wanted, take, collect, error);
     lahar_buffer_deinit(&folded);
-    if (collect.term_count > 0 && (ignore_case ? is_folded_cut : wanted.is_exact_cut)) {
+    if (collect->term_count > 0 && (ignore_case ? is_folded_cut : wanted.is_exact_cut)) {
         *exact_out = false;
     }
+    return status;
+}
+
+lahar_status lahar_shard_keyword(struct lahar_shard *shard, uint32_t field, const void *value,
+                                 size_t size, bool ignore_case, struct lahar_docset *set,
+                                 bool *exact_out, lahar_error *error)
+{
+    struct collect collect = {.shard = shard, .set = set};
+    return for_each_keyword(shard, field, value, size, ignore_case, collect_documents, &collect,
+                            exact_out, error);
+}
+
+lahar_status lahar_shard_keyword_count(struct lahar_shard *shard, uint32_t field, const void *value,
+                                       size_t size, bool ignore_case, uint64_t *count_out,
+                                       bool *exact_out, lahar_error *error)
+{
+    struct collect collect = {.shard = shard};
+    *count_out = 0;
+    const lahar_status status = for_each_keyword(shard, field, value, size, ignore_case,
+                                                 count_documents, &collect, exact_out, error);
+    if (collect.term_count > 1) {
+        *exact_out = false; /* a document may have both */
+    }
+    *count_out = status == LAHAR_OK ? collect.document_count : 0;
     return status;
 }
 

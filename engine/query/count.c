@@ -17,6 +17,17 @@ bool lahar_query_wants_count(const struct lahar_query *query)
     }
 }
 
+static void fix_total(struct lahar_query *query, struct lahar_unit *unit, uint64_t total)
+{
+    if (!unit->is_counted) {
+        unit->total = total;
+        unit->is_counted = true;
+        (void)atomic_fetch_add_explicit(&query->counted, total, memory_order_relaxed);
+        (void)atomic_fetch_add_explicit(&query->settled_count, unit->event_count,
+                                        memory_order_relaxed);
+    }
+}
+
 lahar_status lahar_query_settle(struct lahar_query *query, struct lahar_unit_context *context,
                                 struct lahar_unit *unit, lahar_error *error)
 {
@@ -42,13 +53,7 @@ lahar_status lahar_query_settle(struct lahar_query *query, struct lahar_unit_con
             document = lahar_docset_next(&unit->unverified, document);
         }
     }
-    if (!unit->is_counted) {
-        unit->total = lahar_unit_sum(unit);
-        unit->is_counted = true;
-        (void)atomic_fetch_add_explicit(&query->counted, unit->total, memory_order_relaxed);
-        (void)atomic_fetch_add_explicit(&query->settled_count, unit->event_count,
-                                        memory_order_relaxed);
-    }
+    fix_total(query, unit, lahar_unit_sum(unit));
     return LAHAR_OK;
 }
 
@@ -57,7 +62,17 @@ static lahar_status count_unit(struct lahar_query_worker *worker, struct lahar_u
                                lahar_error *error)
 {
     const bool was_open = unit->is_open;
+    uint64_t total = 0;
     LAHAR_TRY(lahar_query_check(worker->query, error));
+    if (!was_open) {
+        const lahar_status counted = lahar_unit_count(unit, &worker->context, &total, error);
+        if (counted == LAHAR_OK) {
+            fix_total(worker->query, unit, total);
+        }
+        if (counted != LAHAR_UNSUPPORTED) {
+            return counted;
+        }
+    }
     lahar_status status = was_open ? LAHAR_OK : lahar_unit_open(unit, &worker->context, error);
     if (status == LAHAR_OK) {
         status = lahar_query_settle(worker->query, &worker->context, unit, error);

@@ -22,6 +22,12 @@ struct lahar_shard_query {
  * the stream has several such maps. */
 bool lahar_keys_are_mixed(const struct lahar_stream *stream);
 
+/* How many documents match, where the shard knows that without looking at any: one term that is
+ * all that the query asks of this file. LAHAR_UNSUPPORTED: it does not; sets no error. */
+lahar_status lahar_shard_query_count(const struct lahar_shard_query *query,
+                                     const struct lahar_query_node *node, uint64_t *count_out,
+                                     lahar_error *error);
+
 /* LAHAR_CORRUPT: the shard cannot answer, its file must be scanned. */
 lahar_status lahar_shard_query_run(const struct lahar_shard_query *query,
                                    const struct lahar_query_node *node,

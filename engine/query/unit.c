@@ -88,17 +88,46 @@ static lahar_status take_bounds(struct lahar_unit *unit, struct lahar_bounds *bo
     return LAHAR_OK;
 }
 
+static struct lahar_shard_query shard_query_of(const struct lahar_unit *unit,
+                                               const struct lahar_unit_context *context)
+{
+    return (struct lahar_shard_query){.shard = unit->shard,
+                                      .segment = unit->segment,
+                                      .stream = lahar_schema_stream(context->catalog, unit->stream),
+                                      .matcher = context->matcher,
+                                      .query = context->query,
+                                      .allocator = context->allocator};
+}
+
+lahar_status lahar_unit_count(struct lahar_unit *unit, struct lahar_unit_context *context,
+                              uint64_t *count_out, lahar_error *error)
+{
+    const struct lahar_shard_query query = shard_query_of(unit, context);
+    const struct lahar_query_prune *prune = &context->prune;
+    lahar_error reason = {0};
+    *count_out = 0;
+    if (unit->shard == NULL || unit->segment == NULL || query.stream == NULL ||
+        context->authorize != NULL || unit->first_id < prune->first_id ||
+        unit->last_id >= prune->end_id ||
+        lahar_shard_document_count(unit->shard) != unit->event_count) {
+        return LAHAR_UNSUPPORTED;
+    }
+    const lahar_status status =
+        lahar_shard_query_count(&query, context->filter, count_out, &reason);
+    if (status == LAHAR_CORRUPT || status == LAHAR_IO) {
+        return LAHAR_UNSUPPORTED; /* opening the unit meets it again and deals with it */
+    }
+    if (status != LAHAR_OK && status != LAHAR_UNSUPPORTED && error != NULL) {
+        *error = reason;
+    }
+    return status;
+}
+
 static lahar_status ask_shard(struct lahar_unit *unit, struct lahar_unit_context *context,
                               struct lahar_bounds *bounds_out, lahar_error *error)
 {
     lahar_error reason = {0};
-    const struct lahar_shard_query query = {.shard = unit->shard,
-                                            .segment = unit->segment,
-                                            .stream =
-                                                lahar_schema_stream(context->catalog, unit->stream),
-                                            .matcher = context->matcher,
-                                            .query = context->query,
-                                            .allocator = context->allocator};
+    const struct lahar_shard_query query = shard_query_of(unit, context);
     *bounds_out = (struct lahar_bounds){.shape = LAHAR_BOUNDS_UNKNOWN};
     if (unit->shard == NULL) {
         return LAHAR_OK;

@@ -110,6 +110,10 @@ void lahar_unit_block_range(const struct lahar_unit *unit, uint32_t document, ui
 void lahar_unit_drop_range(struct lahar_unit *unit, struct lahar_unit_context *context,
                            uint32_t document);
 
+/* How many documents of a unit that is not open match, where the index knows it at once.
+ * LAHAR_UNSUPPORTED: it has to be opened; sets no error. */
+lahar_status lahar_unit_count(struct lahar_unit *unit, struct lahar_unit_context *context,
+                              uint64_t *count_out, lahar_error *error);
 /* How many documents of an open unit match, if none is left to be verified. */
 uint64_t lahar_unit_sum(const struct lahar_unit *unit);
 

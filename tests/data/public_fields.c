@@ -1,5 +1,6 @@
 /* Every query of queries.tsv, those over fields and times included: on the open group, after
- * rollover, after reopening, and while other threads append.
+ * rollover, after reopening, while other threads append, and after small files were joined and
+ * their shards merged.
  *
  * fieldspecs.tsv says how fields and times of each file are found. Files of JSON are ingested as
  * such; the others as Regexp, with one expression made of those of the fields. */
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "public_data.h"
 #include "scratch.h"
@@ -167,16 +169,22 @@ static void say(void *context, uint64_t line, uint64_t offset, const char *messa
     printf("%s:%llu: %s\n", input->path, (unsigned long long)line, message);
 }
 
-static bool ingest_one(lahar_store *store, const char *root, struct input *input,
-                       const char *stream, lahar_error *error)
+/* An input on its way into the store. */
+struct ingestion {
+    lahar_ingest *ingest;
+    char *data;
+    size_t size;
+    size_t at;
+};
+
+static bool begin(struct ingestion *ingestion, lahar_store *store, const char *root,
+                  struct input *input, const char *stream, lahar_error *error)
 {
     char path[PUBLIC_PATH_SIZE * 2];
-    size_t size = 0;
     const lahar_stream_spec spec = {
         .struct_size = sizeof spec, .name = stream, .schema = LAHAR_SCHEMA_LOG};
     lahar_ingest_options options;
-    lahar_ingest *ingest = NULL;
-    lahar_ingest_result result = {.struct_size = sizeof result};
+    *ingestion = (struct ingestion){.ingest = NULL};
     lahar_ingest_options_init(&options);
     options.format = input->is_json ? LAHAR_FORMAT_JSON : LAHAR_FORMAT_REGEXP;
     options.keep_raw = input->is_json;
@@ -188,23 +196,50 @@ static bool ingest_one(lahar_store *store, const char *root, struct input *input
     options.on_error = say;
     options.on_error_context = input;
     (void)snprintf(path, sizeof path, "%s/%s", root, input->path);
-    char *data = public_read(path, &size);
-    if (data == NULL) {
+    ingestion->data = public_read(path, &ingestion->size);
+    if (ingestion->data == NULL) {
         return false;
     }
     lahar_status status = lahar_stream_find(store, stream, &options.stream, error);
     if (status == LAHAR_NOT_FOUND) {
         status = lahar_stream_create(store, &spec, &options.stream, error);
     }
-    bool ok = status == LAHAR_OK && lahar_ingest_open(store, &options, &ingest, error) == LAHAR_OK;
-    for (size_t at = 0; ok && at < size; at += 64007) {
-        const size_t piece = size - at < 64007 ? size - at : 64007;
-        ok = lahar_ingest_write(ingest, data + at, piece, error) == LAHAR_OK;
+    return status == LAHAR_OK &&
+           lahar_ingest_open(store, &options, &ingestion->ingest, error) == LAHAR_OK;
+}
+
+/* Writes up to size bytes more, in odd pieces. */
+static bool write_some(struct ingestion *ingestion, size_t size, lahar_error *error)
+{
+    const size_t left = ingestion->size - ingestion->at;
+    const size_t end = ingestion->at + (size < left ? size : left);
+    bool ok = true;
+    while (ok && ingestion->at < end) {
+        const size_t piece = end - ingestion->at < 64007 ? end - ingestion->at : 64007;
+        ok = lahar_ingest_write(ingestion->ingest, ingestion->data + ingestion->at, piece, error) ==
+             LAHAR_OK;
+        ingestion->at += piece;
     }
-    ok = ok && lahar_ingest_finish(ingest, &result, error) == LAHAR_OK && result.error_count == 0;
-    lahar_ingest_close(ingest);
-    free(data);
     return ok;
+}
+
+static bool end(struct ingestion *ingestion, bool ok, lahar_error *error)
+{
+    lahar_ingest_result result = {.struct_size = sizeof result};
+    ok = ok && lahar_ingest_finish(ingestion->ingest, &result, error) == LAHAR_OK &&
+         result.error_count == 0;
+    lahar_ingest_close(ingestion->ingest);
+    free(ingestion->data);
+    return ok;
+}
+
+static bool ingest_one(lahar_store *store, const char *root, struct input *input,
+                       const char *stream, lahar_error *error)
+{
+    struct ingestion ingestion;
+    const bool ok = begin(&ingestion, store, root, input, stream, error) &&
+                    write_some(&ingestion, SIZE_MAX, error);
+    return end(&ingestion, ok, error);
 }
 
 static struct input *find_input(struct inputs *inputs, const char *path)
@@ -338,6 +373,63 @@ static bool ingest_all(lahar_store *store, const char *root, struct inputs *inpu
     return ok;
 }
 
+/* All inputs side by side, rolled over after every sixth of them, so that each has several small
+ * files, which the store joins. */
+static bool ingest_by_parts(lahar_store *store, const char *root, struct inputs *inputs)
+{
+    static struct ingestion ingestions[FILES_MAX];
+    lahar_error error = {0};
+    bool ok = true;
+    for (size_t i = 0; i < inputs->count; i++) {
+        struct input *input = &inputs->items[i];
+        ok = begin(&ingestions[i], store, root, input, input->stream, &error) && ok;
+    }
+    for (int part = 0; part < 6; part++) {
+        for (size_t i = 0; ok && i < inputs->count; i++) {
+            ok = write_some(&ingestions[i], ingestions[i].size / 6 + 1, &error) &&
+                 lahar_ingest_flush(ingestions[i].ingest, &error) == LAHAR_OK;
+        }
+        ok = ok && lahar_rollover(store, LAHAR_WAIT_FOREVER, &error) == LAHAR_OK;
+    }
+    for (size_t i = 0; i < inputs->count; i++) {
+        ok = end(&ingestions[i], ok, &error) && ok;
+    }
+    return public_expect(ok, "ingest by parts", error.message);
+}
+
+static uint32_t file_count(lahar_store *store)
+{
+    lahar_stat stat = {.struct_size = sizeof stat};
+    return lahar_stat_get(store, &stat, NULL) == LAHAR_OK ? stat.event_file_count : 0;
+}
+
+/* Waits until nothing was joined for a while. */
+static bool wait_for_joins(lahar_store *store, uint32_t before)
+{
+    uint32_t last = file_count(store);
+    for (int quiet = 0, rounds = 0; quiet < 20 && rounds < 1000; rounds++) {
+        (void)usleep(20000);
+        const uint32_t now = file_count(store);
+        quiet = now == last ? quiet + 1 : 0;
+        last = now;
+    }
+    printf("files were joined: %u are left of %u\n", last, before);
+    return last < before;
+}
+
+static void run_joined(const char *root, struct inputs *inputs, const char *path)
+{
+    lahar_error error = {0};
+    lahar_store *store = open_store(path, "open for joining");
+    if (store != NULL && ingest_by_parts(store, root, inputs)) {
+        (void)public_expect(wait_for_joins(store, 6 * (uint32_t)inputs->count), "joining",
+                            "no file was joined");
+        ask_all(store, root, inputs, "after joining");
+    }
+    (void)public_expect(lahar_store_close(store, LAHAR_WAIT_FOREVER, &error) == LAHAR_OK, "close",
+                        error.message);
+}
+
 static void run_states(const char *root, struct inputs *inputs)
 {
     char path[SCRATCH_PATH_SIZE];
@@ -361,6 +453,8 @@ static void run_states(const char *root, struct inputs *inputs)
     }
     (void)public_expect(lahar_store_close(store, LAHAR_WAIT_FOREVER, &error) == LAHAR_OK, "close",
                         error.message);
+    (void)snprintf(store_path, sizeof store_path, "%s/joined", path);
+    run_joined(root, inputs, store_path);
     if (public_failed == 0) {
         scratch_remove(path);
     } else {
