@@ -52,6 +52,7 @@ struct lahar_merge {
     struct lahar_list_writer lists;
 
     struct lahar_merge_memo memo;
+    uint32_t *group_lists; /* by group of the result: where the list of it alone is, or 0 */
     struct lahar_number_list numbers; /* scratch of one list */
 
     struct lahar_buffer blocks; /* dictionary blocks of the field at hand */

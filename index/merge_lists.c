@@ -36,7 +36,8 @@ static uint64_t key_of(const struct lahar_merge_part *parts, size_t count)
 
 static size_t home_of(uint64_t key, size_t slot_count)
 {
-    return (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (slot_count - 1);
+    /* The high bits, which all bits of the key reach: the inputs are told apart by its highest. */
+    return (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> (__builtin_clzll(slot_count) + 1));
 }
 
 static bool is_same(const struct lahar_merge_memo *memo, const struct lahar_merge_memo_slot *slot,
@@ -173,11 +174,6 @@ static lahar_status move_list(struct lahar_merge *merge, const struct lahar_merg
     if (head->kind == LAHAR_LIST_SHORT) {
         status = put_moved(merge, &shard->pages, head, shard->directory.document_count,
                            input->first_document, error);
-    } else if (head->kind == LAHAR_LIST_GROUP && merge->group_count != 0) {
-        uint32_t group = 0;
-        LAHAR_TRY(lahar_list_group(&shard->lists, head, &group, error));
-        lahar_buffer_put_varint(out, head->count << LAHAR_LIST_KIND_BITS | LAHAR_LIST_GROUP);
-        lahar_buffer_put_varint(out, (uint64_t)input->first_group + group);
     } else if (head->kind == LAHAR_LIST_GROUPS && merge->group_count != 0) {
         struct lahar_list_head inner;
         LAHAR_TRY(lahar_list_head_read(&shard->pages, head->data, &inner, error));
@@ -261,16 +257,56 @@ static lahar_status write_parts(struct lahar_merge *merge, const struct lahar_me
                                 size_t count, uint64_t *reference_out, lahar_error *error)
 {
     bool is_done = false;
-    if (count == 1 && (parts->reference & 3) == 1) {
-        const struct lahar_merge_input *input = &merge->inputs[parts->input];
-        struct lahar_list_head head;
-        LAHAR_TRY(lahar_list_head_read(&input->shard->pages, parts->reference >> 2, &head, error));
-        LAHAR_TRY(move_list(merge, parts, &head, &is_done, reference_out, error));
-    }
-    if (!is_done && merge->group_count != 0) {
+    if (merge->group_count != 0) {
         LAHAR_TRY(write_groups(merge, parts, count, &is_done, reference_out, error));
     }
     return is_done ? LAHAR_OK : write_documents(merge, parts, count, reference_out, error);
+}
+
+/* The list of one group, of which there is one in the result. */
+static lahar_status move_group(struct lahar_merge *merge, const struct lahar_merge_part *part,
+                               const struct lahar_list_head *head, uint64_t *reference_out,
+                               lahar_error *error)
+{
+    const struct lahar_merge_input *input = &merge->inputs[part->input];
+    uint32_t group = 0;
+    LAHAR_TRY(lahar_list_group(&input->shard->lists, head, &group, error));
+    group += input->first_group;
+    if (merge->group_lists[group] != 0) {
+        *reference_out = (uint64_t)merge->group_lists[group] << 2 | 1;
+        return LAHAR_OK;
+    }
+    *reference_out =
+        lahar_list_write_groups(&merge->lists, head->count, &group, 1, merge->group_count);
+    /* Where the place does not fit, the list is written again the next time. */
+    const uint64_t place = *reference_out >> 2;
+    merge->group_lists[group] = place <= UINT32_MAX ? (uint32_t)place : 0;
+    return LAHAR_OK;
+}
+
+/* A list that one input has. Most are of one group, and those need no table to be found again. */
+static lahar_status merge_one(struct lahar_merge *merge, const struct lahar_merge_part *part,
+                              uint64_t *reference_out, lahar_error *error)
+{
+    struct lahar_shard *shard = merge->inputs[part->input].shard;
+    struct lahar_list_head head;
+    LAHAR_TRY(lahar_list_head_read(&shard->pages, part->reference >> 2, &head, error));
+    if (head.kind == LAHAR_LIST_GROUP && merge->group_count != 0) {
+        return move_group(merge, part, &head, reference_out, error);
+    }
+    const uint64_t key = key_of(part, 1);
+    const struct lahar_merge_memo_slot *known = find(&merge->memo, key, part, 1);
+    if (known != NULL) {
+        *reference_out = known->reference;
+        return LAHAR_OK;
+    }
+    bool is_done = false;
+    LAHAR_TRY(move_list(merge, part, &head, &is_done, reference_out, error));
+    if (!is_done) {
+        LAHAR_TRY(write_parts(merge, part, 1, reference_out, error));
+    }
+    remember(merge, key, part, 1, *reference_out);
+    return LAHAR_OK;
 }
 
 /* A reference that needs no list, moved up. */
@@ -291,6 +327,9 @@ lahar_status lahar_merge_list(struct lahar_merge *merge, const struct lahar_merg
 {
     if (count == 1 && (parts->reference & 1) == 0) {
         return move_one(merge, parts, reference_out, error);
+    }
+    if (count == 1 && (parts->reference & 3) == 1) {
+        return merge_one(merge, parts, reference_out, error);
     }
     size_t list_count = 0;
     size_t all_count = 0;

@@ -99,7 +99,9 @@ static lahar_status open_inputs(struct lahar_merge *merge, lahar_error *error)
     }
     merge->document_count = (uint32_t)documents;
     merge->group_count = have_all_groups ? (uint32_t)groups : 0;
-    return LAHAR_OK;
+    merge->group_lists = lahar_allocate_zeroed(merge->allocator, (size_t)merge->group_count + 1,
+                                               sizeof *merge->group_lists);
+    return merge->group_lists == NULL ? no_memory(error) : LAHAR_OK;
 }
 
 static const struct lahar_directory_field *field_of(const struct lahar_merge *merge, uint32_t input,
@@ -320,6 +322,7 @@ lahar_status lahar_shard_merge(const struct lahar_shard_merge *options, lahar_er
         }
     }
     lahar_release(allocator, merge->memo.slots);
+    lahar_release(allocator, merge->group_lists);
     lahar_release(allocator, merge->numbers.items);
     lahar_release(allocator, merge->fields);
     lahar_release(allocator, merge->directory.fields);
