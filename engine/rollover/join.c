@@ -146,10 +146,21 @@ static lahar_status put_shard(void *context, const void *data, size_t size, laha
                              : LAHAR_OK;
 }
 
+/* Whether the store closes, or retention has dropped the oldest part: it drops no other first. */
 static bool is_cancelled(void *context)
 {
-    lahar_store *store = context;
-    return store->config.start_threads && lahar_store_is_stopping(store);
+    const struct attempt *attempt = context;
+    lahar_store *store = attempt->store;
+    if (store->config.start_threads && lahar_store_is_stopping(store)) {
+        return true;
+    }
+    struct lahar_segment_set *set = lahar_store_acquire_set(store);
+    bool is_there = false;
+    for (size_t i = 0; i < set->count && !is_there; i++) {
+        is_there = set->readable[i] == attempt->parts[0];
+    }
+    lahar_segment_set_release(set);
+    return !is_there;
 }
 
 /* LAHAR_CORRUPT when a part has no shard that can be read. */
@@ -168,7 +179,7 @@ static lahar_status merge_shards(struct attempt *attempt, struct lahar_buffer *s
                                             .input_count = attempt->run.count,
                                             .sink = {put_shard, shard},
                                             .is_cancelled = is_cancelled,
-                                            .cancel_context = attempt->store,
+                                            .cancel_context = attempt,
                                             .allocator = &attempt->store->allocator};
     return lahar_shard_merge(&merge, error);
 }
