@@ -358,6 +358,36 @@ Test(lineage, forks_twenty_thousand_ways)
     prov_store_close(&prov);
 }
 
+Test(lineage, joins_a_hundred_thousand_parents)
+{
+    enum {
+        COUNT = 100000
+    };
+    static char texts[COUNT][16];
+    static lahar_bytes names[COUNT];
+    struct prov_store prov;
+    prov_store_open(&prov, NULL);
+    for (size_t i = 0; i < COUNT; i++) {
+        (void)snprintf(texts[i], sizeof texts[i], "p%zu", i);
+        names[i] = bytes_of(texts[i]);
+    }
+    lahar_prov_event event = make_event(LAHAR_PROV_JOIN, "j", 2, NULL, "j");
+    event.parents = names;
+    event.parent_count = COUNT;
+    put(&prov, LAHAR_PROV_CREATE, "p77777", 1, NULL, NULL);
+    put_event(&prov, &event);
+    for (int i = 0; i < 2; i++) {
+        lahar_lineage_options options = of_event(LAHAR_LINEAGE_EXPAND_PARENTS, 2);
+        lahar_lineage *lineage = compute(&prov, &options, LAHAR_OK);
+        cr_assert_eq(graph_of(lineage).node_count, 3, "CREATE, JOIN and p77777");
+        lahar_lineage_close(lineage);
+        expect_generations(&prov, "j", LAHAR_LINEAGE_ALL, 0, 2, COUNT + 1, false);
+        expect_generations(&prov, "p0", 0, LAHAR_LINEAGE_ALL, 1, 2, false);
+        prov_store_rollover(&prov);
+    }
+    prov_store_close(&prov);
+}
+
 Test(lineage, walks_a_chain_of_fifty_thousand)
 {
     enum {

@@ -109,6 +109,78 @@ Test(search, answers_nifis_dialog_in_memory_and_rolled)
     prov_store_close(&prov);
 }
 
+/* One event that has everything the dialog knows, another that has other values. */
+static void fill_pair(struct prov_store *prov)
+{
+    static const lahar_pair pairs[] = {{{"filename", 8}, {"Data.CSV", 8}, false},
+                                       {{"mime type", 9}, {"text/csv", 8}, false}};
+    for (int i = 0; i < 2; i++) {
+        lahar_prov_event event =
+            make_event(i == 0 ? LAHAR_PROV_SEND : LAHAR_PROV_DROP,
+                       i == 0 ? "7f53c48e-29d7-4388-94dd-7a358f948a40" : "f", 1000 + i, NULL, NULL);
+        if (i == 0) {
+            event.transit_uri = bytes_of("https://Host/In");
+            event.component = bytes_of("Processor-1");
+            event.alternate_id = bytes_of("ns:77");
+            event.details = bytes_of("Sent twice");
+            event.relationship = bytes_of("success");
+            event.source_queue = bytes_of("Queue-9");
+            event.size = 4711;
+            event.lineage_start_ns = INT64_C(1714521600000000000);
+            event.claim = (lahar_claim){.container = bytes_of("default"),
+                                        .section = bytes_of("12"),
+                                        .id = bytes_of("1714-5"),
+                                        .has_offset = true,
+                                        .offset = 640};
+            event.updated = pairs;
+            event.updated_count = 2;
+        }
+        put_event(prov, &event);
+    }
+}
+
+Test(search, finds_by_every_name_of_the_dialog)
+{
+    static const char *const terms[][3] = {
+        /* name, a value in another case, a pattern (NULL: of numbers there is none) */
+        {"FlowFileUUID", "7F53C48E-29D7-4388-94DD-7A358F948A40", "7f53C48e-*"},
+        {"LineageIdentifiers", "7f53c48e-29d7-4388-94dd-7a358f948a40", NULL},
+        {"Filename", "data.csv", "*.c?v"},
+        {"EventType", "send", "S*"},
+        {"TransitURI", "HTTPS://HOST/in", "https:*in"},
+        {"ProcessorID", "processor-1", "processor-?"},
+        {"ComponentID", "PROCESSOR-1", "*-1"},
+        {"AlternateIdentifierURI", "NS:77", "*:7*"},
+        {"Details", "sent TWICE", "sent*"},
+        {"Relationship", "Success", "succ?ss"},
+        {"SourceQueueIdentifier", "queue-9", "queue*"},
+        {"ContentClaimContainer", "DEFAULT", "def*"},
+        {"ContentClaimSection", "12", "?2"},
+        {"ContentClaimIdentifier", "1714-5", "1714*"},
+        {"ContentClaimOffset", "640", NULL},
+        {"FileSize", "4711", NULL},
+        {"LineageStartDate", "2024-05-01T00:00:00Z", NULL},
+        {"EventTime", "1970-01-01T00:00:01Z", NULL},
+        {"mime type", "TEXT/csv", "text/*"},
+    };
+    struct prov_store prov;
+    prov_store_open(&prov, NULL);
+    fill_pair(&prov);
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < sizeof terms / sizeof terms[0]; i++) {
+            for (int form = 1; form < 3 && terms[i][form] != NULL; form++) {
+                lahar_prov_term term = {bytes_of(terms[i][0]), bytes_of(terms[i][form]), false};
+                lahar_prov_search search = search_of(&term, 1);
+                expect_found(&prov, &search, "1 ");
+                term.is_inverse = true;
+                expect_found(&prov, &search, "2 ");
+            }
+        }
+        prov_store_rollover(&prov);
+    }
+    prov_store_close(&prov);
+}
+
 Test(search, refuses_times_that_end_before_they_begin_and_terms_without_a_value)
 {
     struct prov_store prov;

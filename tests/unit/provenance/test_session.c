@@ -465,3 +465,42 @@ Test(session, starts_anew_after_commit_and_rollback)
     expect_told(&fixture, "SEND u[>]");
     fixture_close(&fixture);
 }
+
+Test(session, tells_claims_unchanged_removed_added_and_changed)
+{
+    static const char *const names[] = {"unchanged", "removed", "added", "changed"};
+    const lahar_claim one = {.container = bytes_of("c"),
+                             .section = bytes_of("1"),
+                             .id = bytes_of("one"),
+                             .has_offset = true,
+                             .offset = 5};
+    lahar_claim other = one;
+    other.offset = 6;
+    struct fixture fixture;
+    fixture_open(&fixture);
+    for (int i = 0; i < 4; i++) {
+        lahar_flowfile flowfile = flowfile_of(names[i], NULL, 0);
+        flowfile.claim = i == 2 ? (lahar_claim){.has_size = false} : one;
+        cr_assert_eq(lahar_session_take(fixture.session, &flowfile, NULL), LAHAR_OK);
+        flowfile.claim = i == 0   ? one
+                         : i == 1 ? (lahar_claim){.has_size = false}
+                         : i == 2 ? one
+                                  : other;
+        flowfile.size = i == 1 ? 0 : 20;
+        cr_assert_eq(lahar_session_update(fixture.session, &flowfile, NULL), LAHAR_OK);
+    }
+    cr_assert_eq(emit(&fixture, LAHAR_PROV_ADDINFO, "unchanged", false), LAHAR_OK);
+    cr_assert_eq(commit(&fixture), 4);
+    expect_told(&fixture, "ADDINFO unchanged[>] CONTENT_MODIFIED removed[>] "
+                          "CONTENT_MODIFIED added[>] CONTENT_MODIFIED changed[>]");
+    prov_store_rollover(&fixture.prov);
+    cr_assert_eq(count_of(&fixture.prov, "entity_id=unchanged claim.offset=5 prev_claim.offset=5"),
+                 1);
+    cr_assert_eq(count_of(&fixture.prov, "entity_id=removed NOT claim.id:* prev_claim.id=one "
+                                         "size=0 previous_size=10"),
+                 1);
+    cr_assert_eq(count_of(&fixture.prov, "entity_id=added claim.id=one NOT prev_claim.id:*"), 1);
+    cr_assert_eq(count_of(&fixture.prov, "entity_id=changed claim.offset=6 prev_claim.offset=5"),
+                 1);
+    fixture_close(&fixture);
+}
