@@ -82,7 +82,7 @@ lahar_status lahar_prov_check(const lahar_prov_event *event, lahar_error *error)
         missing = "a component";
     } else if (event->component_type.data == NULL) {
         missing = "a component type";
-    } else if (event->uuid.data == NULL) {
+    } else if (event->uuid.data == NULL || event->uuid.size == 0) {
         missing = "a FlowFile uuid";
     } else if (!event->has_size) {
         missing = "a size";

@@ -182,24 +182,43 @@ static lahar_status look_up(struct lahar_provenance *provenance, lahar_bytes com
     return status == LAHAR_NOT_FOUND ? LAHAR_OK : status;
 }
 
+/* Copies the component's ids, so that no lock is held while the host's hook is asked: it may ask
+ * for latest events itself. *is_known_out: the table has the component. */
+static lahar_status copy_ids(struct lahar_provenance *provenance, lahar_bytes component,
+                             uint64_t **ids_out, size_t *count_out, bool *is_known_out,
+                             lahar_error *error)
+{
+    (void)pthread_mutex_lock(&provenance->latest_lock);
+    lahar_status status = catch_up(provenance, error);
+    if (status == LAHAR_OK && provenance->latest.entries != NULL) {
+        const struct lahar_latest_entry *entry = find_slot(&provenance->latest, component);
+        *is_known_out = entry->component != NULL;
+        if (entry->id_count != 0) {
+            *ids_out = lahar_allocate(provenance->allocator, entry->id_count * sizeof **ids_out);
+            status = *ids_out == NULL ? no_memory(error) : LAHAR_OK;
+        }
+        if (*ids_out != NULL) {
+            memcpy(*ids_out, entry->ids, entry->id_count * sizeof **ids_out);
+            *count_out = entry->id_count;
+        }
+    }
+    (void)pthread_mutex_unlock(&provenance->latest_lock);
+    return status;
+}
+
 lahar_status lahar_prov_latest(lahar_provenance *provenance, lahar_bytes component,
                                uint64_t *ids_out, size_t limit, size_t *count_out,
                                lahar_error *error)
 {
-    *count_out = 0;
-    (void)pthread_mutex_lock(&provenance->latest_lock);
-    lahar_status status = catch_up(provenance, error);
+    uint64_t *ids = NULL;
+    size_t count = 0;
     bool is_known = false;
-    if (status == LAHAR_OK && provenance->latest.entries != NULL) {
-        const struct lahar_latest_entry *entry = find_slot(&provenance->latest, component);
-        is_known = entry->component != NULL;
-        if (is_known) {
-            status =
-                hand_out(provenance, entry->ids, entry->id_count, ids_out, limit, count_out, error);
-        }
+    *count_out = 0;
+    lahar_status status = copy_ids(provenance, component, &ids, &count, &is_known, error);
+    if (status == LAHAR_OK) {
+        status = is_known ? hand_out(provenance, ids, count, ids_out, limit, count_out, error)
+                          : look_up(provenance, component, ids_out, limit, count_out, error);
     }
-    (void)pthread_mutex_unlock(&provenance->latest_lock);
-    return status == LAHAR_OK && !is_known
-               ? look_up(provenance, component, ids_out, limit, count_out, error)
-               : status;
+    lahar_release(provenance->allocator, ids);
+    return status;
 }

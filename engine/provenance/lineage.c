@@ -178,10 +178,24 @@ void lahar_lineage_close(lahar_lineage *lineage)
     lahar_release(allocator, lineage);
 }
 
+static bool is_finished(const struct lahar_lineage *lineage)
+{
+    struct lahar_lineage *locked = (struct lahar_lineage *)(uintptr_t)lineage;
+    (void)pthread_mutex_lock(&locked->lock);
+    const bool finished = lineage->is_finished;
+    (void)pthread_mutex_unlock(&locked->lock);
+    return finished;
+}
+
 void lahar_lineage_graph_get(const lahar_lineage *lineage, lahar_lineage_graph *graph_out)
 {
+    static const struct lahar_lineage unfinished = {.event_count = 0};
+    const size_t struct_size = graph_out->struct_size;
+    if (!is_finished(lineage)) {
+        lineage = &unfinished;
+    }
     const lahar_lineage_graph graph = {
-        .struct_size = graph_out->struct_size,
+        .struct_size = struct_size,
         .nodes = lineage->nodes,
         .node_count = lineage->node_count,
         .event_count =
@@ -190,8 +204,8 @@ void lahar_lineage_graph_get(const lahar_lineage *lineage, lahar_lineage_graph *
         .edge_count = lineage->edge_count,
         .is_truncated = lineage->is_truncated,
         .problem = lineage->problem[0] == '\0' ? NULL : lineage->problem};
-    const size_t size = graph_out->struct_size;
-    memcpy(graph_out, &graph, size != 0 && size < sizeof graph ? size : sizeof graph);
+    memcpy(graph_out, &graph,
+           struct_size != 0 && struct_size < sizeof graph ? struct_size : sizeof graph);
 }
 
 lahar_status lahar_lineage_format_text(lahar_lineage *lineage, lahar_lineage_format format,
@@ -207,6 +221,9 @@ lahar_status lahar_lineage_format_text(lahar_lineage *lineage, lahar_lineage_for
     *text_out = (lahar_bytes){NULL, 0};
     if ((unsigned)format > LAHAR_LINEAGE_PROV_JSON) {
         return lahar_fail(error, LAHAR_INVALID, "there is no lineage format %d", (int)format);
+    }
+    if (!is_finished(lineage)) {
+        return lahar_fail(error, LAHAR_BUSY, "the lineage is not computed yet");
     }
     lahar_buffer_clear(&lineage->text);
     put[format](lineage, &lineage->text);

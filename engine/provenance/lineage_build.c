@@ -102,12 +102,11 @@ static lahar_status find_last(struct lahar_lineage *lineage, struct lahar_uuid_e
 static lahar_status create_flowfile(struct lahar_lineage *lineage, uint32_t event,
                                     struct lahar_uuid_entry *entry, lahar_error *error)
 {
+    if (entry->creator == event) {
+        return LAHAR_OK; /* the event names it twice */
+    }
     if (entry->flowfile == LAHAR_NO_NODE) {
         LAHAR_TRY(add_flowfile(lineage, entry, lineage->events[event].time_ns, error));
-    } else if (entry->last == entry->flowfile && lineage->edge_count != 0 &&
-               lineage->edges[lineage->edge_count - 1].from == event &&
-               lineage->edges[lineage->edge_count - 1].to == entry->flowfile) {
-        return LAHAR_OK; /* the event names it twice */
     } else if (lineage->problem[0] == '\0') {
         (void)snprintf(lineage->problem, sizeof lineage->problem,
                        "multiple events claim to have generated the FlowFile %.*s",
@@ -116,6 +115,7 @@ static lahar_status create_flowfile(struct lahar_lineage *lineage, uint32_t even
     }
     LAHAR_TRY(add_edge(lineage, event, entry->flowfile, entry->name, error));
     entry->last = entry->flowfile;
+    entry->creator = event;
     return LAHAR_OK;
 }
 

@@ -71,7 +71,7 @@ struct lahar_uuid_entry *lahar_uuid_map_add(struct lahar_uuid_map *map, const la
     }
     map->slots[find_slot(map, uuid)] = map->count + 1;
     found = &map->entries[map->count++];
-    *found =
-        (struct lahar_uuid_entry){.uuid = *uuid, .last = LAHAR_NO_NODE, .flowfile = LAHAR_NO_NODE};
+    *found = (struct lahar_uuid_entry){
+        .uuid = *uuid, .last = LAHAR_NO_NODE, .flowfile = LAHAR_NO_NODE, .creator = LAHAR_NO_NODE};
     return found;
 }

@@ -17,6 +17,7 @@ struct lahar_uuid_entry {
     int32_t generation; /* of those wanted: negative towards ancestors */
     uint32_t last;      /* graph: node that the next event of it is linked from */
     uint32_t flowfile;  /* graph: its own node */
+    uint32_t creator;   /* graph: the event that made it last */
     bool is_wanted;     /* events that name it belong to the graph */
     bool has_origin;    /* some event of the graph tells how it came to be */
 };

@@ -393,7 +393,7 @@ typedef struct lahar_lineage_edge {
     lahar_bytes uuid;
 } lahar_lineage_edge;
 
-/* Valid once the computation has ended, until close. */
+/* Of a computation that has ended, until close; empty before. */
 typedef struct lahar_lineage_graph {
     size_t struct_size;
     const lahar_lineage_node *nodes; /* events in order of (time, id), then FlowFiles */
@@ -416,7 +416,8 @@ typedef enum lahar_lineage_format {
     LAHAR_LINEAGE_PROV_JSON = 4 /* W3C PROV-JSON */
 } lahar_lineage_format;
 
-/* The graph as text that ends with a newline; owned by the lineage, until the next call. */
+/* The graph as text that ends with a newline; owned by the lineage, until the next call.
+ * LAHAR_BUSY: it is not computed yet. */
 LAHAR_API LAHAR_NODISCARD lahar_status lahar_lineage_format_text(lahar_lineage *lineage,
                                                                  lahar_lineage_format format,
                                                                  lahar_bytes *text_out,

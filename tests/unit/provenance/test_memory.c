@@ -170,7 +170,9 @@ static lahar_status work(struct prov_store *prov)
     return status;
 }
 
-static void expect_survival(lahar_status (*operation)(struct prov_store *prov))
+/* background: steps of rollover and the like are run by the operation's own wait, and may be
+ * refused memory without concern to it: they try again later. */
+static void expect_survival(lahar_status (*operation)(struct prov_store *prov), bool background)
 {
     enum {
         MOST = 5000
@@ -179,19 +181,19 @@ static void expect_survival(lahar_status (*operation)(struct prov_store *prov))
     open_store(&prov);
     fill(&prov);
     uint64_t refused = 0;
-    lahar_status status = LAHAR_NO_MEMORY;
-    while (status != LAHAR_OK && refused < MOST) {
+    lahar_status status = LAHAR_OK;
+    do {
         memory.fail_at = memory.request_count + refused++;
         memory.refused_count = 0;
         status = operation(&prov);
         memory.fail_at = UINT64_MAX;
         cr_assert(status == LAHAR_OK || status == LAHAR_NO_MEMORY, "allocation %llu: %s",
                   (unsigned long long)refused - 1, lahar_status_name(status));
-        if (memory.refused_count != 0) {
+        if (memory.refused_count != 0 && !background) {
             cr_assert_eq(status, LAHAR_NO_MEMORY, "allocation %llu was refused unnoticed",
                          (unsigned long long)refused - 1);
         }
-    }
+    } while (memory.refused_count != 0 && refused < MOST);
     cr_assert_eq(status, LAHAR_OK);
     cr_assert_gt(refused, 1);
     cr_assert_eq(operation(&prov), LAHAR_OK);
@@ -203,40 +205,40 @@ static void expect_survival(lahar_status (*operation)(struct prov_store *prov))
 
 Test(memory, refused_to_a_lineage)
 {
-    expect_survival(draw);
+    expect_survival(draw, false);
 }
 
 Test(memory, refused_to_a_record)
 {
-    expect_survival(read_record);
+    expect_survival(read_record, false);
 }
 
 Test(memory, refused_to_a_search)
 {
-    expect_survival(search);
+    expect_survival(search, false);
 }
 
 Test(memory, refused_to_statistics)
 {
-    expect_survival(count);
+    expect_survival(count, false);
 }
 
 Test(memory, refused_to_what_was_sent)
 {
-    expect_survival(sent);
+    expect_survival(sent, false);
 }
 
 Test(memory, refused_to_latest_events)
 {
-    expect_survival(latest);
+    expect_survival(latest, false);
 }
 
 Test(memory, refused_to_a_replay)
 {
-    expect_survival(replay);
+    expect_survival(replay, true);
 }
 
 Test(memory, refused_to_a_session)
 {
-    expect_survival(work);
+    expect_survival(work, false);
 }
