@@ -266,7 +266,8 @@ void lahar_store_stop_threads(lahar_store *store)
     (void)pthread_cond_broadcast(&store->thread_wake);
     (void)pthread_mutex_unlock(&store->thread_lock);
     struct lahar_store_thread *const threads[] = {&store->rollover_thread, &store->ceiling_thread,
-                                                  &store->retention_thread, &store->join_thread};
+                                                  &store->retention_thread, &store->join_thread,
+                                                  &store->resident_thread};
     for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
         if (threads[i]->is_running) {
             (void)pthread_join(threads[i]->thread, NULL);
