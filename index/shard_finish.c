@@ -119,14 +119,22 @@ static bool allocate_items(struct finish *finish)
     return finish->items != NULL && finish->scratch != NULL && finish->references != NULL;
 }
 
-/* Whether folding can change the bytes. */
+/* Whether folding can change the bytes, of which some may be taken for letters that are none. */
 static bool may_fold(const uint8_t *bytes, size_t size)
 {
-    unsigned found = 0;
-    for (size_t i = 0; i < size; i++) {
-        found |= (unsigned)((uint8_t)(bytes[i] - 'A') < 26) | (unsigned)(bytes[i] >> 7);
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t found = 0;
+    size_t i = 0;
+    for (; size - i >= 8; i += 8) {
+        /* The top bit of each byte: set in it, or 'A' .. 'Z' once 0x3f or 0x25 are added. */
+        const uint64_t word = lahar_load_u64(bytes + i);
+        const uint64_t low = word & (ones * 0x7f);
+        found |= word | ((low + ones * 0x3f) & ~(low + ones * 0x25));
     }
-    return found != 0;
+    for (; i < size; i++) {
+        found |= (uint64_t)((uint8_t)(bytes[i] - 'A') < 26) << 7 | bytes[i];
+    }
+    return (found & (ones * 0x80)) != 0;
 }
 
 /* Fills items with the terms of a field, not yet sorted. */

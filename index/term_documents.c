@@ -222,6 +222,15 @@ static bool expand_all(struct lahar_term_documents *documents)
     return true;
 }
 
+static bool has_no_object(const uint32_t *postings, uint32_t count)
+{
+    uint32_t all = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        all |= postings[i];
+    }
+    return (all & LAHAR_POSTING_OBJECT) == 0;
+}
+
 /* --- the whole ---------------------------------------------------------------------------- */
 
 bool lahar_term_documents_init(struct lahar_term_documents *documents,
@@ -265,6 +274,9 @@ uint64_t lahar_term_documents_write(struct lahar_term_documents *documents,
     const uint32_t count = documents->builder->terms.states[term].posting_count;
     uint32_t *postings = documents->postings + (documents->ends[term] - count);
     if (!documents->has_objects) {
+        return lahar_list_write(writer, postings, count);
+    }
+    if (has_no_object(postings, count)) {
         return lahar_list_write(writer, postings, count);
     }
     const uint32_t object = postings[0] & ~LAHAR_POSTING_OBJECT;
