@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "engine/rollover/feed_keeper.h"
 #include "engine/rollover/retention.h"
 #include "engine/rollover/rollover_group.h"
 #include "engine/store/store_state.h"
@@ -21,6 +22,13 @@
 #define RETRY_NS_MAX          (5 * NS_PER_SECOND)
 #define DURABLE_WAIT_NS       (50 * NS_PER_MS)
 
+enum {
+    /* Of compression, where none is asked for: the second makes files smaller by a tenth and takes
+     * two to three times as long. */
+    LEVEL_BEHIND = 1,
+    LEVEL_IDLE = 6
+};
+
 struct lahar_rollover {
     lahar_store *store;
 
@@ -30,6 +38,7 @@ struct lahar_rollover {
     uint64_t retry_at_ns;      /* monotonic; after a failure */
     uint64_t retry_wait_ns;    /* of the next failure */
     uint64_t attempt_requests; /* requests when the present attempt began */
+    struct lahar_feed_keeper feeds;
 
     /* Guarded by lock. */
     pthread_mutex_t lock;
@@ -69,9 +78,33 @@ void lahar_rollover_destroy(struct lahar_rollover *rollover)
     if (rollover == NULL) {
         return;
     }
+    lahar_feed_keeper_deinit(&rollover->feeds);
     (void)pthread_cond_destroy(&rollover->changed);
     (void)pthread_mutex_destroy(&rollover->lock);
     lahar_release(&rollover->store->allocator, rollover);
+}
+
+struct lahar_feed_keeper *lahar_rollover_feeds(struct lahar_rollover *rollover)
+{
+    return &rollover->feeds;
+}
+
+uint32_t lahar_rollover_level(struct lahar_rollover *rollover, uint64_t group_bytes)
+{
+    const lahar_store *store = rollover->store;
+    if (store->options.no_compression || store->options.compression_level != 0) {
+        return store->options.no_compression ? 0 : store->options.compression_level;
+    }
+    struct lahar_journals_stat stat;
+    lahar_journals_stat_get(store->journals, &stat);
+    (void)pthread_mutex_lock(&rollover->lock);
+    const bool is_requested = rollover->requested_id > rollover->rolled_id;
+    (void)pthread_mutex_unlock(&rollover->lock);
+    const uint64_t waiting_bytes =
+        stat.resident_bytes > group_bytes ? stat.resident_bytes - group_bytes : 0;
+    const bool is_behind =
+        is_requested || stat.is_memory_short || waiting_bytes > store->group_size_bytes / 4;
+    return is_behind ? LEVEL_BEHIND : LEVEL_IDLE;
 }
 
 static uint64_t now_ns(const struct lahar_rollover *rollover)
@@ -176,6 +209,7 @@ static lahar_status await_durable(struct lahar_rollover *rollover, lahar_error *
 bool lahar_rollover_step(struct lahar_rollover *rollover)
 {
     if (rollover->cut_id == 0) {
+        lahar_feed_keeper_trim(&rollover->feeds, now_ns(rollover));
         return decide(rollover);
     }
     lahar_error failure = {0};

@@ -13,6 +13,7 @@
 #include "lahar/store.h"
 
 struct lahar_rollover;
+struct lahar_feed_keeper; /* engine/rollover/feed_keeper.h */
 
 lahar_status lahar_rollover_create(lahar_store *store, struct lahar_rollover **rollover_out,
                                    lahar_error *error);
@@ -25,6 +26,13 @@ bool lahar_rollover_step(struct lahar_rollover *rollover);
  * attempt that failed meanwhile, LAHAR_TIMEOUT, LAHAR_CLOSED. Any thread. */
 lahar_status lahar_rollover_request(struct lahar_rollover *rollover, uint64_t deadline_ns,
                                     lahar_error *error);
+
+/* The feeds kept from group to group; rollover's thread only. */
+struct lahar_feed_keeper *lahar_rollover_feeds(struct lahar_rollover *rollover);
+
+/* The level of compression for a part of a group of so many bytes: what the store's options say,
+ * else one that follows the backlog. Somebody's waiting for the rollover is backlog too. */
+uint32_t lahar_rollover_level(struct lahar_rollover *rollover, uint64_t group_bytes);
 
 struct lahar_rollover_stat {
     uint64_t rolled_id;

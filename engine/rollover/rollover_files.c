@@ -9,7 +9,8 @@
 #include <stdio.h>
 
 #include "engine/event/row.h"
-#include "engine/rollover/rollover_index.h"
+#include "engine/rollover/feed_keeper.h"
+#include "engine/rollover/rollover.h"
 #include "io/base/crc32c.h"
 #include "io/base/error.h"
 
@@ -141,7 +142,7 @@ static lahar_status write_events(lahar_store *store, const struct lahar_rollover
                                  lahar_error *error)
 {
     const struct lahar_segment_writer_options options = {
-        .compression_level = store->options.no_compression ? 0 : store->options.compression_level,
+        .compression_level = lahar_rollover_level(store->rollover, range->bytes),
         .number = atomic_fetch_add_explicit(&store->next_file_number, 1, memory_order_relaxed),
         .stream = part->stream,
         .group_first_id = range->first_id,
@@ -199,7 +200,8 @@ lahar_status lahar_rollover_write_part(lahar_store *store,
     lahar_buffer_init(&shard, &store->allocator);
     struct lahar_index_feed *feed = NULL;
     lahar_status status =
-        lahar_index_feed_create(store->catalog, part->stream, &store->allocator, &feed, error);
+        lahar_feed_keeper_take(lahar_rollover_feeds(store->rollover), store->catalog, part->stream,
+                               &store->allocator, &feed, error);
     if (status == LAHAR_OK) {
         status = write_events(store, range, part, feed, &file_out->info, error);
     }
@@ -216,7 +218,12 @@ lahar_status lahar_rollover_write_part(lahar_store *store,
     if (status != LAHAR_OK && has_events) {
         lahar_rollover_remove_part(store, file_out);
     }
-    lahar_index_feed_destroy(feed);
+    if (status == LAHAR_OK) {
+        lahar_feed_keeper_give(lahar_rollover_feeds(store->rollover), feed,
+                               store->io->ops->monotonic_ns(store->io));
+    } else {
+        lahar_index_feed_destroy(feed);
+    }
     lahar_buffer_deinit(&shard);
     return status;
 }

@@ -19,6 +19,7 @@ struct lahar_rollover_group_range {
     const struct lahar_resident_batch *batches;
     const uint64_t *stream_masks; /* for each batch, bit (stream % 64) of each stream in it */
     size_t batch_count;
+    uint64_t bytes; /* of rows */
     uint64_t first_id;
     uint64_t end_id;     /* exclusive */
     uint32_t part_count; /* event files of the rollover */

@@ -58,6 +58,7 @@ static void choose_batches(struct attempt *attempt, const struct lahar_resident_
     }
     range->batches = view->batch_count == 0 ? NULL : view->batches + first;
     range->batch_count = end - first;
+    range->bytes = bytes;
     const bool is_cut_short = end < view->batch_count && view->batches[end].first_id < cut_id;
     range->end_id = is_cut_short ? view->batches[end].first_id : cut_id;
 }

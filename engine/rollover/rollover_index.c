@@ -66,6 +66,11 @@ void lahar_index_feed_destroy(struct lahar_index_feed *feed)
     lahar_release(feed->allocator, feed);
 }
 
+const struct lahar_stream *lahar_index_feed_stream(const struct lahar_index_feed *feed)
+{
+    return feed->stream;
+}
+
 static enum lahar_field_class class_of(lahar_type type)
 {
     switch (type) {

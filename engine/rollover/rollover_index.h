@@ -25,6 +25,7 @@ lahar_status lahar_index_feed_create(const struct lahar_schema_catalog *catalog,
                                      const lahar_allocator *allocator,
                                      struct lahar_index_feed **feed_out, lahar_error *error);
 void lahar_index_feed_destroy(struct lahar_index_feed *feed); /* NULL is allowed */
+const struct lahar_stream *lahar_index_feed_stream(const struct lahar_index_feed *feed);
 /* The next block's events. A value is looked up once for all of its places in the block. */
 lahar_status lahar_index_feed_add(struct lahar_index_feed *feed,
                                   const struct lahar_block_columns *block, lahar_error *error);

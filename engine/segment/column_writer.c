@@ -99,6 +99,9 @@ void lahar_column_clear(struct lahar_column *column)
     }
 }
 
+/* What a value costs is mostly calls between these, which are too many for the compiler's taste. */
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
 /* --- the dictionary ------------------------------------------------------------ */
 
 __extension__ typedef unsigned __int128 uint128;
@@ -135,8 +138,8 @@ static inline uint32_t hash_bytes(const uint8_t *data, size_t size)
     return (uint32_t)(hash ^ hash >> 32);
 }
 
-static inline bool entry_equals(const struct lahar_column *column, uint32_t entry,
-                                const uint8_t *data, size_t size)
+static ALWAYS_INLINE bool entry_equals(const struct lahar_column *column, uint32_t entry,
+                                       const uint8_t *data, size_t size)
 {
     const uint32_t *ends = lahar_column_ends(column);
     const uint32_t start = entry == 0 ? 0 : ends[entry - 1];
@@ -169,32 +172,44 @@ static bool grow_table(struct lahar_column *column)
     return true;
 }
 
-static inline bool put_slot(struct lahar_column *column, uint32_t row, uint32_t code)
+bool lahar_column_grow_slots(struct lahar_column *column)
 {
-    const size_t at = column->codes.size;
-    if (!lahar_buffer_reserve(&column->codes, sizeof code) ||
-        !lahar_buffer_reserve(&column->rows, sizeof row)) {
-        return false;
+    const size_t size = (size_t)column->slot_count * sizeof(uint32_t);
+    column->codes.size = size;
+    column->rows.size = size;
+    return lahar_buffer_reserve(&column->codes, sizeof(uint32_t)) &&
+           lahar_buffer_reserve(&column->rows, sizeof(uint32_t));
+}
+
+/* Copies without a call for the sizes that most values have. */
+static inline void copy_bytes(uint8_t *to, const uint8_t *from, size_t size)
+{
+    if (size > 32) {
+        memcpy(to, from, size);
+    } else if (size >= 16) {
+        memcpy(to, from, 16);
+        memcpy(to + size - 16, from + size - 16, 16);
+    } else if (size >= 8) {
+        memcpy(to, from, 8);
+        memcpy(to + size - 8, from + size - 8, 8);
+    } else if (size >= 4) {
+        memcpy(to, from, 4);
+        memcpy(to + size - 4, from + size - 4, 4);
+    } else if (size != 0) {
+        to[0] = from[0];
+        to[size / 2] = from[size / 2];
+        to[size - 1] = from[size - 1];
     }
-    lahar_store_u32(column->codes.data + at, code);
-    lahar_store_u32(column->rows.data + at, row);
-    column->codes.size = at + sizeof code;
-    column->rows.size = at + sizeof row;
-    column->has_repeat_in_row |= row == column->last_row;
-    column->last_row = row;
-    column->slot_count++;
-    column->last_code = code;
-    return true;
 }
 
 /* Takes the value at data as a new entry. */
-static inline bool put_entry(struct lahar_column *column, const void *data, size_t size)
+static ALWAYS_INLINE bool put_entry(struct lahar_column *column, const void *data, size_t size)
 {
     if (!lahar_buffer_reserve(&column->data, size)) {
         return false;
     }
     if (size != 0) {
-        memcpy(column->data.data + column->data.size, data, size);
+        copy_bytes(column->data.data + column->data.size, data, size);
         column->data.size += size;
     }
     if (column->kind == LAHAR_COLUMN_BYTES) {
@@ -229,7 +244,7 @@ static bool put_hashed_entry(struct lahar_column *column, uint32_t hash, const v
 }
 
 /* What the followed column's value in this row has brought before. */
-static inline uint32_t guess(const struct lahar_column *column, uint32_t row)
+static ALWAYS_INLINE uint32_t guess(const struct lahar_column *column, uint32_t row)
 {
     if (column->followed == NULL || column->followed->last_row != row) {
         return LAHAR_GUESS_NONE;
@@ -238,20 +253,30 @@ static inline uint32_t guess(const struct lahar_column *column, uint32_t row)
     return at < column->guesses.size ? lahar_load_u32(column->guesses.data + at) : LAHAR_GUESS_NONE;
 }
 
+/* Makes guesses reach the place of a code of the followed column. */
+static bool grow_guesses(struct lahar_column *column, size_t place)
+{
+    struct lahar_buffer *guesses = &column->guesses;
+    if (!lahar_buffer_reserve(guesses, place + sizeof(uint32_t) - guesses->size)) {
+        return false;
+    }
+    memset(guesses->data + guesses->size, 0xff, guesses->capacity - guesses->size);
+    guesses->size = guesses->capacity / sizeof(uint32_t) * sizeof(uint32_t);
+    return true;
+}
+
 /* Adds a slot that holds code, to be guessed where the followed column repeats. */
-static inline bool put_guessable_slot(struct lahar_column *column, uint32_t row, uint32_t code)
+static ALWAYS_INLINE bool put_guessable_slot(struct lahar_column *column, uint32_t row,
+                                             uint32_t code)
 {
     if (column->followed != NULL && column->followed->last_row == row) {
         const size_t at = column->followed->last_code * sizeof(uint32_t);
-        while (column->guesses.size <= at) {
-            lahar_buffer_put_u32(&column->guesses, LAHAR_GUESS_NONE);
-            if (column->guesses.has_failed) {
-                return false;
-            }
+        if (at >= column->guesses.size && !grow_guesses(column, at)) {
+            return false;
         }
         lahar_store_u32(column->guesses.data + at, code);
     }
-    return put_slot(column, row, code);
+    return lahar_column_add_code(column, row, code);
 }
 
 bool lahar_column_add_bytes(struct lahar_column *column, uint32_t row, const void *data,
@@ -259,7 +284,7 @@ bool lahar_column_add_bytes(struct lahar_column *column, uint32_t row, const voi
 {
     const uint32_t guessed = guess(column, row);
     if (guessed != LAHAR_GUESS_NONE && entry_equals(column, guessed, data, size)) {
-        return put_slot(column, row, guessed);
+        return lahar_column_add_code(column, row, guessed);
     }
     if (!column->is_hashed) {
         return put_entry(column, data, size) &&
@@ -296,7 +321,7 @@ static inline bool add_fixed(struct lahar_column *column, uint32_t row, const ui
     const uint32_t guessed = guess(column, row);
     if (guessed != LAHAR_GUESS_NONE &&
         fixed_equals(column->data.data + (size_t)guessed * size, data, size)) {
-        return put_slot(column, row, guessed);
+        return lahar_column_add_code(column, row, guessed);
     }
     if (!column->is_hashed) {
         return put_entry(column, data, size) &&
@@ -330,5 +355,5 @@ bool lahar_column_add_int(struct lahar_column *column, uint32_t row, uint64_t va
 bool lahar_column_add_plain_int(struct lahar_column *column, uint32_t row, uint64_t value)
 {
     return put_entry(column, &value, sizeof value) &&
-           put_slot(column, row, column->entry_count - 1);
+           lahar_column_add_code(column, row, column->entry_count - 1);
 }

@@ -25,7 +25,7 @@ struct lahar_column {
     uint32_t size_max;
     uint32_t last_code;         /* of the last slot */
     uint32_t last_row;          /* of the last slot, UINT32_MAX before the first */
-    struct lahar_buffer codes;  /* u32 a slot */
+    struct lahar_buffer codes;  /* u32 a slot; of this one and the next only data is of use */
     struct lahar_buffer rows;   /* u32 a slot: the event's row in the block */
     struct lahar_buffer ends;   /* BYTES: u32 an entry, end of its bytes in data */
     struct lahar_buffer data;   /* the entries: bytes, 16 bytes or u64 each */
@@ -65,6 +65,27 @@ bool lahar_column_add_uuid(struct lahar_column *column, uint32_t row, const laha
 bool lahar_column_add_int(struct lahar_column *column, uint32_t row, uint64_t value);
 /* Adds a slot without looking for repeats: for ids and times. */
 bool lahar_column_add_plain_int(struct lahar_column *column, uint32_t row, uint64_t value);
+
+/* Makes room for more slots; false when memory is refused. */
+bool lahar_column_grow_slots(struct lahar_column *column);
+
+/* Adds a slot that holds an entry known to be the value. */
+static inline bool lahar_column_add_code(struct lahar_column *column, uint32_t row, uint32_t code)
+{
+    const size_t at = (size_t)column->slot_count * sizeof(uint32_t);
+    if ((column->codes.capacity - at < sizeof(uint32_t) ||
+         column->rows.capacity - at < sizeof(uint32_t)) &&
+        !lahar_column_grow_slots(column)) {
+        return false;
+    }
+    lahar_store_u32(column->codes.data + at, code);
+    lahar_store_u32(column->rows.data + at, row);
+    column->has_repeat_in_row |= row == column->last_row;
+    column->last_row = row;
+    column->last_code = code;
+    column->slot_count++;
+    return true;
+}
 
 static inline const uint32_t *lahar_column_codes(const struct lahar_column *column)
 {

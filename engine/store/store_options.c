@@ -31,7 +31,6 @@ void lahar_options_init(lahar_options *options)
         .group_event_count = DEFAULT_GROUP_EVENT_COUNT,
         .group_age_ms = DEFAULT_GROUP_AGE_MS,
         .group_age_max_ms = DEFAULT_GROUP_AGE_MAX_MS,
-        .compression_level = 1,
         .journal_count = LAHAR_JOURNAL_COUNT,
         .query_count_max = DEFAULT_QUERY_COUNT_MAX,
         .open_file_max = DEFAULT_OPEN_FILE_MAX,
@@ -78,9 +77,6 @@ static void fill_zeroes(lahar_options *options)
     }
     if (options->group_age_max_ms == 0) {
         options->group_age_max_ms = defaults.group_age_max_ms;
-    }
-    if (options->compression_level == 0) {
-        options->compression_level = defaults.compression_level;
     }
     if (options->journal_count == 0) {
         options->journal_count = defaults.journal_count;

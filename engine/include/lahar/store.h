@@ -69,7 +69,7 @@ typedef struct lahar_options {
     uint64_t group_event_count;  /* ... or events; default 2,000,000 */
     uint32_t group_age_ms;       /* ... or age once it holds 16 MiB; default 30,000 */
     uint32_t group_age_max_ms;   /* ... or this age with anything in it; default 3,600,000 */
-    uint32_t compression_level;  /* 1 .. 12 of libdeflate; default 1 */
+    uint32_t compression_level;  /* 1 .. 12 of libdeflate; default: 1 while behind, else 6 */
     bool no_compression;         /* store blocks as they are */
     uint32_t journal_count;      /* most journals in use, 1 .. 16; default 16 */
     lahar_log_callback log;      /* NULL: silent */
