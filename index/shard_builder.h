@@ -154,6 +154,16 @@ static inline lahar_bytes lahar_shard_entry(const struct lahar_shard_entries *en
 bool lahar_builder_find_terms(struct lahar_shard_builder *builder, uint32_t field,
                               const struct lahar_shard_entries *entries, const uint32_t *numbers,
                               uint32_t count, uint32_t *places);
+/* The number of a term, of a keyword's and of a token's; false when memory is refused. */
+bool lahar_builder_add_term(struct lahar_shard_builder *builder, uint32_t field,
+                            const struct lahar_term_key *key, uint32_t *term_out);
+bool lahar_builder_keyword_term(struct lahar_shard_builder *builder, uint32_t field,
+                                const void *value, size_t size, uint32_t *term_out);
+bool lahar_builder_token_term(struct lahar_shard_builder *builder, uint32_t field,
+                              const struct lahar_token *token, uint32_t *term_out);
+/* Whether the text gets LAHAR_SHARD_ESCAPE_TERM besides its tokens, and that as a token. */
+bool lahar_builder_has_escape(const void *text, size_t size);
+extern const struct lahar_token lahar_builder_escape_token;
 /* How many of the object's documents, its first ones, a value's posting stands for. */
 uint32_t lahar_object_value_documents(const struct lahar_object_value *value);
 /* Room for so many postings more. */

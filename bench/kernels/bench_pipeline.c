@@ -1,14 +1,19 @@
 /* What the steps from a row to finished files cost, one thread, nothing written: rows, blocks,
- * shards, over events of W1 or W2.
+ * shards, over events of W1, W2 or a file of lines, beside general compressors on the rows.
  *
- *   bench_pipeline [W1|W2] [events] [all|row|block|index] [compression level]
+ *   bench_pipeline [W1|W2|FILE] [events] [all|row|peers|block|index] [compression level]
  *
- * index fills and compresses the blocks that it indexes too. Times are of this thread's
+ * Of a FILE all lines are taken, over and over until there are so many events; 0: once. index
+ * fills and compresses the blocks that it indexes too. Times are of this thread's
  * processor time, so that they bear a loaded machine; docs/benchmarks.md says how to read them. */
+#include <libdeflate.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#ifdef LAHAR_BENCH_ZSTD
+#include <zstd.h>
+#endif
 
 #include "bench/text.h"
 #include "bench/workload_w1.h"
@@ -146,6 +151,36 @@ static void make_w2(struct bench *bench)
     }
 }
 
+/* Takes the lines of a file, at most 1 GiB, for events of a second each. */
+static void make_lines(struct bench *bench, const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    require(file != NULL && fseek(file, 0, SEEK_END) == 0, "opening the file");
+    const long end = ftell(file);
+    require(end > 0 && end <= 1L << 30, "the size of the file");
+    const size_t size = (size_t)end;
+    char *text = malloc(size);
+    rewind(file);
+    require(text != NULL && fread(text, 1, size, file) == size, "reading the file");
+    (void)fclose(file);
+    const uint64_t wanted = bench->event_count;
+    bench->event_count = 0;
+    for (size_t at = 0; at < size || bench->event_count < wanted;) {
+        at = at == size ? 0 : at;
+        const char *newline = memchr(text + at, '\n', size - at);
+        const size_t line_end = newline == NULL ? size : (size_t)(newline - text);
+        lahar_value value = {.field = LAHAR_FIELD_MESSAGE, .type = LAHAR_TEXT};
+        value.as.bytes = (lahar_bytes){text + at, line_end - at};
+        const lahar_event event = {.stream = bench->stream,
+                                   .time_ns = (int64_t)++bench->event_count * 1000000000,
+                                   .values = &value,
+                                   .value_count = 1};
+        require(lahar_row_encode(&bench->rows, bench->catalog, &event, NULL) == LAHAR_OK, "a row");
+        at = newline == NULL ? size : line_end + 1;
+    }
+    free(text);
+}
+
 /* --- steps -------------------------------------------------------------------------- */
 
 /* Goes over the rows, decoding each. */
@@ -184,7 +219,7 @@ static bool next_event(struct walk *walk, lahar_event *event_out, uint32_t *size
 static void report(const struct bench *bench, const char *step, double seconds, uint64_t bytes)
 {
     const double events = (double)bench->event_count;
-    (void)printf("%-14s %8.0f ns/event %8.1f MB/s", step, seconds / events * 1e9,
+    (void)printf("%-15s %8.0f ns/event %8.1f MB/s", step, seconds / events * 1e9,
                  (double)bench->rows.size / seconds / 1e6);
     if (bytes != 0) {
         (void)printf(" %8.2f B/event  ratio %.2f", (double)bytes / events,
@@ -222,6 +257,67 @@ static void run_rows(const struct bench *bench)
     lahar_arena_deinit(&walk.arena);
     report(bench, "row decode", decode_seconds, 0);
     report(bench, "row encode", encode_seconds, 0);
+}
+
+/* Compresses size bytes at data into out, which has room for what out_size says; 0: failed. */
+typedef size_t (*compress_rows)(void *state, const void *data, size_t size, void *out,
+                                size_t out_size);
+
+static size_t compress_deflate(void *state, const void *data, size_t size, void *out,
+                               size_t out_size)
+{
+    return libdeflate_deflate_compress(state, data, size, out, out_size);
+}
+
+/* What a general compressor makes of the rows, in pieces as large as the rows of a block. */
+static void run_peer(const struct bench *bench, const char *name, compress_rows compress,
+                     void *state)
+{
+    const size_t out_size = (size_t)LAHAR_BLOCK_RAW_SIZE * 2;
+    void *out = malloc(out_size);
+    require(out != NULL && state != NULL, "allocation");
+    uint64_t bytes = 0;
+    const double start = thread_seconds();
+    for (size_t at = 0; at < bench->rows.size;) {
+        const size_t left = bench->rows.size - at;
+        const size_t size = left < LAHAR_BLOCK_RAW_SIZE ? left : (size_t)LAHAR_BLOCK_RAW_SIZE;
+        const size_t compressed = compress(state, bench->rows.data + at, size, out, out_size);
+        require(compressed != 0, "compressing rows");
+        bytes += compressed;
+        at += size;
+    }
+    report(bench, name, thread_seconds() - start, bytes);
+    free(out);
+}
+
+#ifdef LAHAR_BENCH_ZSTD
+struct zstd {
+    ZSTD_CCtx *context;
+    int level;
+};
+
+static size_t compress_zstd(void *state, const void *data, size_t size, void *out, size_t out_size)
+{
+    const struct zstd *zstd = state;
+    const size_t compressed =
+        ZSTD_compressCCtx(zstd->context, out, out_size, data, size, zstd->level);
+    return ZSTD_isError(compressed) ? 0 : compressed;
+}
+#endif
+
+static void run_peers(const struct bench *bench)
+{
+    struct libdeflate_compressor *deflate = libdeflate_alloc_compressor(1);
+    run_peer(bench, "rows, deflate 1", compress_deflate, deflate);
+    libdeflate_free_compressor(deflate);
+#ifdef LAHAR_BENCH_ZSTD
+    struct zstd zstd = {ZSTD_createCCtx(), 1};
+    require(zstd.context != NULL, "allocation");
+    run_peer(bench, "rows, zstd 1", compress_zstd, &zstd);
+    zstd.level = 3;
+    run_peer(bench, "rows, zstd 3", compress_zstd, &zstd);
+    (void)ZSTD_freeCCtx(zstd.context);
+#endif
 }
 
 /* Processor time by step. */
@@ -329,7 +425,8 @@ static void run_blocks(const struct bench *bench, bool with_block, bool with_ind
 
 int main(int count, char **arguments)
 {
-    const bool is_w2 = count > 1 && strcmp(arguments[1], "W2") == 0;
+    const char *workload = count > 1 ? arguments[1] : "W1";
+    const bool is_w1 = strcmp(workload, "W1") == 0;
     const char *step = count > 3 ? arguments[3] : "all";
     const bool is_all = strcmp(step, "all") == 0;
     struct bench bench = {.event_count =
@@ -339,20 +436,25 @@ int main(int count, char **arguments)
             "a catalog");
     const lahar_stream_spec spec = {.struct_size = sizeof spec,
                                     .name = "bench",
-                                    .schema = is_w2 ? LAHAR_SCHEMA_LOG : LAHAR_SCHEMA_PROVENANCE};
+                                    .schema = is_w1 ? LAHAR_SCHEMA_PROVENANCE : LAHAR_SCHEMA_LOG};
     require(lahar_schema_add_stream(bench.catalog, &spec, &bench.stream, NULL) == LAHAR_OK,
             "a stream");
     lahar_buffer_init(&bench.rows, &lahar_allocator_libc);
-    if (is_w2) {
+    if (is_w1) {
+        make_w1(&bench);
+    } else if (strcmp(workload, "W2") == 0) {
         make_w2(&bench);
     } else {
-        make_w1(&bench);
+        make_lines(&bench, workload);
     }
-    (void)printf("%s, %llu events, %.1f bytes each\n", is_w2 ? "W2" : "W1",
+    (void)printf("%s, %llu events, %.1f bytes each\n", workload,
                  (unsigned long long)bench.event_count,
                  (double)bench.rows.size / (double)bench.event_count);
     if (is_all || strcmp(step, "row") == 0) {
         run_rows(&bench);
+    }
+    if (is_all || strcmp(step, "peers") == 0) {
+        run_peers(&bench);
     }
     if (strcmp(step, "block") == 0) {
         run_blocks(&bench, true, false);

@@ -59,7 +59,8 @@ lahar_status lahar_index_post(struct lahar_index_feed *feed, uint32_t field, uin
                               lahar_bytes bytes, lahar_error *error);
 /* An entry of a column of bytes or uuids. */
 lahar_bytes lahar_column_entry(const struct lahar_column *column, uint32_t entry);
-/* The slots of a column as the builder takes them. */
+/* The entries and the slots of a column as the builder takes them. */
+struct lahar_shard_entries lahar_index_entries(const struct lahar_column *column);
 struct lahar_shard_column lahar_index_column(const struct lahar_index_feed *feed,
                                              const struct lahar_column *column);
 /* Room for count numbers in a scratch buffer; NULL when memory is refused. */

@@ -28,12 +28,8 @@ bool lahar_index_can_add_split(const struct lahar_element *element)
 static lahar_status look_up(struct lahar_index_feed *feed, uint32_t field,
                             const struct lahar_column *column, uint32_t *values, lahar_error *error)
 {
-    for (uint32_t entry = 0; entry < column->entry_count; entry++) {
-        const lahar_bytes bytes = lahar_column_entry(column, entry);
-        LAHAR_TRY(lahar_shard_builder_value(feed->builder, field, bytes.data, bytes.size,
-                                            &values[entry], error));
-    }
-    return LAHAR_OK;
+    const struct lahar_shard_entries entries = lahar_index_entries(column);
+    return lahar_shard_builder_values(feed->builder, field, &entries, values, error);
 }
 
 static lahar_status look_up_all(struct lahar_index_feed *feed, uint32_t field,

@@ -157,7 +157,7 @@ struct lahar_shard_column lahar_index_column(const struct lahar_index_feed *feed
                                        .codes = lahar_column_codes(column)};
 }
 
-static struct lahar_shard_entries entries_of(const struct lahar_column *column)
+struct lahar_shard_entries lahar_index_entries(const struct lahar_column *column)
 {
     return (struct lahar_shard_entries){
         .data = column->data.data,
@@ -183,7 +183,7 @@ static bool is_of_objects(const struct lahar_index_feed *feed, const struct laha
 static lahar_status add_object_values(struct lahar_index_feed *feed, uint32_t field,
                                       const struct lahar_column *column, lahar_error *error)
 {
-    const struct lahar_shard_entries entries = entries_of(column);
+    const struct lahar_shard_entries entries = lahar_index_entries(column);
     return lahar_shard_builder_object_column(feed->builder, field, &entries,
                                              lahar_column_codes(column), error);
 }
@@ -197,7 +197,7 @@ static lahar_status add_values(struct lahar_index_feed *feed, uint32_t field,
     if (values == NULL) {
         return no_memory(error);
     }
-    const struct lahar_shard_entries entries = entries_of(column);
+    const struct lahar_shard_entries entries = lahar_index_entries(column);
     LAHAR_TRY(lahar_shard_builder_values(feed->builder, field, &entries, values, error));
     const struct lahar_shard_column slots = lahar_index_column(feed, column);
     return lahar_shard_builder_post_column(feed->builder, field, &slots, values, is_presence_known,
@@ -414,7 +414,7 @@ static lahar_status add_objects(struct lahar_index_feed *feed,
     LAHAR_TRY(lahar_index_find_place(feed, place,
                                      lahar_schema_field_name(feed->catalog, element->field),
                                      LAHAR_CLASS_UUID, error));
-    const struct lahar_shard_entries entries = entries_of(column);
+    const struct lahar_shard_entries entries = lahar_index_entries(column);
     LAHAR_TRY(lahar_shard_builder_values(feed->builder, place->field, &entries, values, error));
     const struct lahar_shard_column slots = lahar_index_column(feed, column);
     bool is_taken = false;

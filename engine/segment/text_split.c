@@ -100,20 +100,28 @@ static uint32_t find_digit(const uint8_t *text, uint32_t size, uint32_t i)
  * limit. */
 static uint32_t start_of_run(const uint8_t *text, uint32_t limit, uint32_t i)
 {
-    while (i > limit && (is_word[text[i - 1]] ||
-                         (text[i - 1] == '-' && i - 1 > limit && is_word[text[i - 2]]))) {
-        i--;
+    for (;;) {
+        while (i > limit && is_word[text[i - 1]]) {
+            i--;
+        }
+        if (i < limit + 2 || text[i - 1] != '-' || !is_word[text[i - 2]]) {
+            return i;
+        }
+        i -= 2;
     }
-    return i;
 }
 
 static uint32_t end_of_run(const uint8_t *text, uint32_t size, uint32_t i)
 {
-    while (i < size &&
-           (is_word[text[i]] || (text[i] == '-' && i + 1 < size && is_word[text[i + 1]]))) {
-        i++;
+    for (;;) {
+        while (i < size && is_word[text[i]]) {
+            i++;
+        }
+        if (size - i < 2 || text[i] != '-' || !is_word[text[i + 1]]) {
+            return i;
+        }
+        i += 2;
     }
-    return i;
 }
 
 /* The gap's number and the bytes before it, as far as the gap before. */
