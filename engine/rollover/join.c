@@ -79,16 +79,14 @@ static bool find_parts(struct attempt *attempt)
     return true;
 }
 
-/* Whether joining has to wait: rollover needs the processor, and few files are there yet. */
-static bool is_behind(lahar_store *store)
+/* Whether there are no two files to join, or few enough to let rollover catch up first. */
+static bool can_wait(lahar_store *store)
 {
     struct lahar_journals_stat stat;
     lahar_journals_stat_get(store->journals, &stat);
-    if (stat.resident_bytes < store->group_size_bytes) {
-        return false;
-    }
+    const size_t few = stat.resident_bytes < store->group_size_bytes ? 2 : FILES_MAX_BEHIND;
     struct lahar_segment_set *set = lahar_store_acquire_set(store);
-    const bool are_few = set->count < FILES_MAX_BEHIND;
+    const bool are_few = set->count < few;
     lahar_segment_set_release(set);
     return are_few;
 }
@@ -317,7 +315,7 @@ bool lahar_join_step(lahar_store *store)
 {
     const uint64_t now_ns = store->io->ops->monotonic_ns(store->io);
     if (now_ns < store->join.retry_at_ns || store->config.join_file_count == UINT32_MAX ||
-        is_behind(store)) {
+        can_wait(store)) {
         return false;
     }
     lahar_error error = {0};
