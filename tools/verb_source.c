@@ -27,7 +27,7 @@ static const char USAGE[] =
     "  --dead-letter NAME    the stream of handle_error_mode dead_letter_queue\n"
     "  --regexp PATTERN      of the format Regexp, which it implies\n"
     "  --time-field NAME     the field that holds the event's time\n"
-    "  --time-format F, --tz ZONE, --year N   how it is written; as in lahar-ingest(1)\n"
+    "  --time-format F, --tz ZONE, --year N   how it is written; see lahar-ingest(1)\n"
     "  --root DIR            open nothing outside; relative paths begin here\n"
     "  --set SETTING=VALUE   a setting; also as --SETTING VALUE; lahar-source(1)\n"
     "  --if-not-exists       do nothing when there is a source of that name\n"
