@@ -229,6 +229,7 @@ static struct json_object *store_json(const struct load_job *job, const struct l
     add_double(json, "submits_a_write", ratio(stat->io_submits - before->io_submits, writes));
     json_line_number(json, "journal_syncs", stat->journal_syncs - before->journal_syncs);
     json_line_number(json, "writer_wakes", stat->writer_wakes - before->writer_wakes);
+    json_line_number(json, "writer_sleeps", stat->writer_sleeps - before->writer_sleeps);
     json_line_number(json, "rollovers", stat->rollovers - before->rollovers);
     json_line_number(json, "rollover_failures",
                      stat->rollover_failures - before->rollover_failures);
