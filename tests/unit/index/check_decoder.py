@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""check_decoder.py WRITE_SHARD DOCUMENT: random shards, decoded by decode_shard.py, against what went in,
-and the worked example of the document.
+"""check_decoder.py WRITE_SHARD DOCUMENT: random shards, built and merged, decoded by decode_shard.py,
+against what went in, and the worked example of the document.
 
 That the decoder, written from docs/format/shard.md alone, agrees shows that the document says enough.
 """
@@ -72,9 +72,13 @@ def main():
         decoded = subprocess.run([sys.executable, decode_shard.__file__, path],
                                  stdout=subprocess.PIPE, text=True, check=False)
         passed, failed = (1, 0) if decoded.stdout == EXAMPLE else (0, 1)
-        for seed, count in enumerate((1, 2, 127, 128, 129, 300, 1023, 4097, 1025, 600), start=1):
+        built = [(seed, count, 1) for seed, count in
+                 enumerate((1, 2, 127, 128, 129, 300, 1023, 4097, 1025, 600), start=1)]
+        merged = [(seed, count, pieces) for seed, (count, pieces) in
+                  enumerate(((2, 2), (129, 2), (1025, 3), (2500, 4), (700, 9)), start=21)]
+        for seed, count, pieces in built + merged:
             path = f"{scratch}/{count}.shard"
-            run = subprocess.run([sys.argv[1], str(seed), str(count), path], check=True,
+            run = subprocess.run([sys.argv[1], str(seed), str(count), path, str(pieces)], check=True,
                                  stdout=subprocess.PIPE, text=True)
             decoded = subprocess.run([sys.executable, decode_shard.__file__, path],
                                      stdout=subprocess.PIPE, text=True, check=False)

@@ -1,11 +1,13 @@
-/* write_shard SEED COUNT FILE: writes a shard of COUNT random documents to FILE and says on
- * standard output, fact by fact, what went into it, for a decoder to be compared with: id DOCUMENT
- * ID | time DOCUMENT NUMBER | keyword, token, uuid NAME DOCUMENT HEX | number NAME DOCUMENT NUMBER
- * | present NAME CLASS DOCUMENT */
+/* write_shard SEED COUNT FILE [PIECES]: writes a shard of COUNT random documents to FILE, merged of
+ * PIECES shards of about the same size if that is given, and says on standard output, fact by fact,
+ * what went into it, for a decoder to be compared with: id DOCUMENT ID | time DOCUMENT NUMBER |
+ * keyword, token, uuid NAME DOCUMENT HEX | number NAME DOCUMENT NUMBER | present NAME CLASS
+ * DOCUMENT */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "index/shard_merge.h"
 #include "io/base/allocator.h"
 #include "shard_fixture.h"
 
@@ -126,14 +128,55 @@ static void fill(void)
     }
 }
 
+static struct lahar_buffer pieces[LAHAR_SHARD_MERGE_MAX];
+static size_t piece_count;
+
+static void end_piece(void)
+{
+    lahar_buffer_init(&pieces[piece_count], &lahar_allocator_libc);
+    fail_if(lahar_shard_builder_finish(builder, &pieces[piece_count], NULL));
+    piece_count++;
+}
+
+static lahar_status append(void *context, const void *data, size_t size, lahar_error *error)
+{
+    (void)error;
+    lahar_buffer_put(context, data, size);
+    return LAHAR_OK;
+}
+
+static void merge_pieces(struct lahar_buffer *out)
+{
+    struct lahar_shard *shards[LAHAR_SHARD_MERGE_MAX];
+    struct memory_source memories[LAHAR_SHARD_MERGE_MAX];
+    for (size_t i = 0; i < piece_count; i++) {
+        memories[i] = (struct memory_source){.data = pieces[i].data, .size = pieces[i].size};
+        const struct lahar_shard_source source = memory_source(&memories[i]);
+        fail_if(lahar_shard_open(&source, &lahar_allocator_libc, &shards[i], NULL));
+    }
+    const struct lahar_shard_merge merge = {.inputs = shards,
+                                            .input_count = piece_count,
+                                            .sink = {append, out},
+                                            .allocator = &lahar_allocator_libc};
+    fail_if(lahar_shard_merge(&merge, NULL));
+    for (size_t i = 0; i < piece_count; i++) {
+        lahar_shard_close(shards[i]);
+        lahar_buffer_deinit(&pieces[i]);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    if (argc != 4) {
-        fprintf(stderr, "usage: write_shard SEED COUNT FILE\n");
+    if (argc != 4 && argc != 5) {
+        fprintf(stderr, "usage: write_shard SEED COUNT FILE [PIECES]\n");
         return 2;
     }
     random_state = strtoull(argv[1], NULL, 10);
     const uint64_t count = strtoull(argv[2], NULL, 10);
+    const uint64_t wanted = argc == 5 ? strtoull(argv[4], NULL, 10) : 1;
+    if (wanted == 0 || wanted > LAHAR_SHARD_MERGE_MAX) {
+        return 2;
+    }
     const uint64_t gaps = 2 + below(100);
     has_objects = strtoull(argv[1], NULL, 10) % 2 == 0;
     fail_if(lahar_shard_builder_create(&lahar_allocator_libc, &builder, NULL));
@@ -148,10 +191,18 @@ int main(int argc, char **argv)
         printf("id %u %llu\n", document, (unsigned long long)id);
         printf("time %u %llu\n", document, (unsigned long long)lahar_number_from_i64(shown));
         fill();
+        if ((i + 1) % (count / wanted + 1) == 0) {
+            end_piece();
+        }
     }
+    end_piece();
     struct lahar_buffer out;
     lahar_buffer_init(&out, &lahar_allocator_libc);
-    fail_if(lahar_shard_builder_finish(builder, &out, NULL));
+    if (piece_count == 1) {
+        out = pieces[0];
+    } else {
+        merge_pieces(&out);
+    }
     FILE *file = fopen(argv[3], "wb");
     if (file == NULL || fwrite(out.data, 1, out.size, file) != out.size || fclose(file) != 0) {
         fprintf(stderr, "write_shard: cannot write %s\n", argv[3]);
