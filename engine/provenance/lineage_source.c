@@ -1,7 +1,6 @@
 #include "engine/provenance/lineage_source.h"
 
-#include <string.h>
-
+#include "engine/provenance/lineage_shards.h"
 #include "io/base/error.h"
 
 enum {
@@ -204,78 +203,45 @@ static lahar_status ask_memory(struct lahar_lineage_source *source,
     return begin < missing_end ? read_range(&reading, begin, missing_end, error) : LAHAR_OK;
 }
 
-/* --- shards -------------------------------------------------------------------------------------
- */
-
-static lahar_status ask_shard(struct lahar_lineage_source *source, size_t index,
-                              const struct lahar_uuid_map *wanted, uint32_t first,
-                              struct lahar_id_list *list, lahar_error *error)
+/* Files whose shards failed for this question. */
+static lahar_status read_failed(struct lahar_lineage_source *source,
+                                const struct lahar_shard_asking *asking, struct lahar_id_list *list,
+                                lahar_error *error)
 {
-    static const char *const names[] = {"uuid", "parents", "children", "source_system"};
-    const struct lahar_snapshot_segment *segment = lahar_snapshot_segment(source->snapshot, index);
-    const lahar_allocator *allocator = source->provenance->allocator;
-    struct lahar_docset *set = &source->sets[index];
-    if (set->words == NULL) {
-        LAHAR_TRY(
-            lahar_docset_init(set, lahar_shard_document_count(segment->shard), allocator, error));
-    }
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        uint32_t field = 0;
-        if (!lahar_shard_find_field(segment->shard, names[i], strlen(names[i]), LAHAR_CLASS_UUID,
-                                    &field)) {
-            continue;
+    struct reading reading = {.source = source,
+                              .wanted = asking->wanted,
+                              .first = asking->first,
+                              .list = list,
+                              .error = error};
+    for (size_t i = 0; i < lahar_snapshot_segment_count(source->snapshot); i++) {
+        if (lahar_shard_asking_must_read(asking, i)) {
+            const struct lahar_segment_info *info =
+                lahar_segment_describe(lahar_snapshot_segment(source->snapshot, i)->segment);
+            LAHAR_TRY(read_range(&reading, info->first_id, info->last_id + 1, error));
         }
-        for (uint32_t j = first; j < wanted->count; j++) {
-            LAHAR_TRY(
-                lahar_shard_uuid(segment->shard, field, &wanted->entries[j].uuid, set, error));
-        }
-    }
-    bool is_empty = true;
-    for (uint32_t d = lahar_docset_next(set, 0); d < set->universe;
-         d = lahar_docset_next(set, d + 1)) {
-        is_empty = false;
-        LAHAR_TRY(lahar_id_list_add(list, allocator, lahar_shard_id(segment->shard, d), error));
-    }
-    if (!is_empty) {
-        lahar_docset_clear(set);
     }
     return LAHAR_OK;
-}
-
-/* A shard that fails is passed by: its file is read through for this question. */
-static lahar_status ask_segment(struct lahar_lineage_source *source, size_t index,
-                                const struct lahar_uuid_map *wanted, uint32_t first,
-                                struct lahar_id_list *list, lahar_error *error)
-{
-    const struct lahar_snapshot_segment *segment = lahar_snapshot_segment(source->snapshot, index);
-    const struct lahar_segment_info *info = lahar_segment_describe(segment->segment);
-    lahar_error reason = {.status = LAHAR_OK};
-    if (info->stream != source->provenance->stream || segment->shard == NULL) {
-        return LAHAR_OK;
-    }
-    lahar_status status = ask_shard(source, index, wanted, first, list, &reason);
-    if (status == LAHAR_CORRUPT || status == LAHAR_IO) {
-        struct reading reading = {
-            .source = source, .wanted = wanted, .first = first, .list = list, .error = error};
-        lahar_docset_clear(&source->sets[index]);
-        return read_range(&reading, info->first_id, info->last_id + 1, error);
-    }
-    return status == LAHAR_OK ? LAHAR_OK : lahar_fail(error, status, "%s", reason.message);
 }
 
 lahar_status lahar_lineage_source_find(struct lahar_lineage_source *source,
                                        const struct lahar_uuid_map *wanted, uint32_t first,
                                        struct lahar_id_list *list, lahar_error *error)
 {
-    const size_t count = lahar_snapshot_segment_count(source->snapshot);
-    for (size_t i = 0; i < count; i++) {
-        LAHAR_TRY(check(source, error));
-        LAHAR_TRY(ask_segment(source, i, wanted, first, list, error));
-        if (first == 0) {
-            atomic_store_explicit(source->percent, (unsigned)(99 * (i + 1) / (count + 1)),
-                                  memory_order_relaxed);
-        }
+    struct lahar_shard_asking asking;
+    LAHAR_TRY(check(source, error));
+    LAHAR_TRY(lahar_shard_asking_begin(&asking, source, wanted, first, error));
+    lahar_status status = ask_memory(source, wanted, first, list, error);
+    if (status == LAHAR_OK) {
+        status = ask_files_without_shard(source, wanted, first, list, error);
     }
-    LAHAR_TRY(ask_files_without_shard(source, wanted, first, list, error));
-    return ask_memory(source, wanted, first, list, error);
+    if (status == LAHAR_OK) {
+        status = lahar_shard_asking_end(&asking, list, error);
+    } else {
+        lahar_shard_asking_stop(&asking);
+    }
+    if (status == LAHAR_OK) {
+        status = read_failed(source, &asking, list, error);
+    }
+    lahar_shard_asking_deinit(&asking);
+    return status;
 }
