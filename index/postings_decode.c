@@ -10,6 +10,8 @@
 enum {
     /* Bytes before the data of a list: two varints and a width at most. */
     HEAD_SIZE_MAX = 24,
+    /* Documents that a block spans at most for its words to be written without looking. */
+    NEAR_SPAN = 8192,
     /* Bit sets are read in pieces of whole words. */
     BITSET_PIECE = 4096,
     /* Skip entries read at a time, so that their data is one view. */
@@ -52,6 +54,26 @@ lahar_status lahar_list_head_read(struct lahar_shard_pages *pages, uint64_t offs
     return failed || head->count == 0 ? corrupt(error) : LAHAR_OK;
 }
 
+/* The same where all of them surely lie in words that have a meaning. A word is gathered before it
+ * is stored: documents this near share it. */
+static void add_near_gaps(uint64_t *words, uint64_t document, const uint8_t *packed, size_t count,
+                          unsigned width)
+{
+    const uint64_t mask = lahar_width_mask(width);
+    uint64_t word = document / 64;
+    uint64_t bits = UINT64_C(1) << (document % 64);
+    for (size_t i = 0; i + 1 < count; i++) {
+        document += lahar_unpack_narrow(packed, i, width, mask) + 1;
+        if (document / 64 != word) {
+            words[word] |= bits;
+            word = document / 64;
+            bits = 0;
+        }
+        bits |= UINT64_C(1) << (document % 64);
+    }
+    words[word] |= bits;
+}
+
 /* Adds base and the documents at the count - 1 packed gaps behind it. */
 static bool add_gaps(struct lahar_docset *set, uint64_t base, const uint8_t *packed, size_t count,
                      unsigned width)
@@ -69,6 +91,12 @@ static bool add_gaps(struct lahar_docset *set, uint64_t base, const uint8_t *pac
     }
     const uint64_t mask = lahar_width_mask(width);
     const uint64_t universe = set->universe;
+    const uint64_t last_max = document + (uint64_t)(count - 1) * (mask + 1);
+    if (last_max - document <= NEAR_SPAN && last_max < universe) {
+        lahar_docset_touch(set, (uint32_t)document, (uint32_t)last_max + 1);
+        add_near_gaps(set->words, document, packed, count, width);
+        return true;
+    }
     lahar_docset_put(set, (uint32_t)document);
     for (size_t i = 0; i + 1 < count; i++) {
         document += lahar_unpack_narrow(packed, i, width, mask) + 1;
