@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/store/store_internal.h"
 #include "lahar/lahar.h"
 #include "scratch.h"
 
@@ -286,7 +287,10 @@ static bool prepare(struct shared *shared, const char *directory)
     lahar_options options;
     lahar_options_init(&options);
     options.memory_limit_bytes = 64 << 20;
-    bool ok = lahar_store_open(directory, &options, 0, &shared->store, NULL) == LAHAR_OK &&
+    /* What comes meanwhile is indexed in memory, a few batches at a time. */
+    const struct lahar_store_config config = {.start_threads = true, .slice_event_max = 300};
+    bool ok = lahar_store_open_config(directory, &options, &config, 0, &shared->store, NULL) ==
+                  LAHAR_OK &&
               lahar_stream_create(shared->store, &spec, &shared->stream, NULL) == LAHAR_OK &&
               lahar_field_id(shared->store, "host", &shared->host, NULL) == LAHAR_OK;
     for (unsigned file = 0; file < FILES && ok; file++) {
