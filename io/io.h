@@ -141,7 +141,7 @@ struct lahar_io {
     const struct lahar_io_ops *ops;
     const char *name; /* "io_uring", "pwrite", "simulated" */
     char reason[128]; /* flags in use, or why a better backend is not */
-    /* System calls that started operations of queues, waited for them, or executed one. */
+    /* System calls that started operations of queues, or executed one. */
     _Atomic uint64_t enter_count;
     _Atomic uint64_t wake_count; /* system calls of queue_wake */
 };

@@ -84,7 +84,8 @@ struct lahar_io_queue {
     uint32_t done_first;        /* index in done of the oldest */
     uint32_t done_count;        /* completed and not yet reaped */
     bool lacks_dsync;           /* the kernel refused RWF_DSYNC on some file */
-    bool is_stale;              /* requests were left unsubmitted by the last reaping */
+    uint32_t held;              /* operations, or halves of them, not handed to the kernel yet */
+    bool is_stale;              /* they were left by the last reaping */
     bool is_wake_armed;         /* a read of wake_descriptor is in the ring */
     uint64_t wake_value;        /* target of that read */
     int wake_descriptor;        /* eventfd */
@@ -162,6 +163,7 @@ static void follow_up(struct lahar_io_queue *queue, struct lahar_io_op *op, unsi
         io_uring_prep_write(sqe, op->file->descriptor, op->data, op->size, op->offset);
     }
     set_tagged(sqe, op, tag);
+    queue->held++;
 }
 
 static void complete(struct lahar_io_queue *queue, uint64_t user_data, int32_t result)
@@ -214,13 +216,22 @@ static void pause_briefly(void)
     (void)nanosleep(&pause, NULL);
 }
 
+/* Counts a call that hands over operations; one that only waits is none of theirs. */
+static void count_enter(struct lahar_io_queue *queue)
+{
+    if (queue->held != 0) {
+        lahar_io_count_enter(queue->io);
+        queue->held = 0;
+    }
+}
+
 /* Hands over everything in the submission ring, also what the kernel takes only in
  * parts. 0, or -errno when it refused for good and `io_uring_sq_ready` are left. */
 static int submit_all(struct lahar_io_queue *queue)
 {
     unsigned tries = 0;
     while (io_uring_sq_ready(&queue->ring) > 0) {
-        lahar_io_count_enter(queue->io);
+        count_enter(queue);
         const int submitted = io_uring_submit(&queue->ring);
         if (submitted > 0) {
             tries = 0;
@@ -387,6 +398,7 @@ static lahar_status queue_submit(struct lahar_io *io, struct lahar_io_queue *que
         prepare(queue, sqe, ops[i]);
     }
     queue->in_flight += count;
+    queue->held += count;
     return LAHAR_OK;
 }
 
@@ -404,7 +416,7 @@ static void wait_for_completion(struct lahar_io_queue *queue, uint64_t wait_ns)
         struct __kernel_timespec timeout = {(long long)(left_ns / 1000000000),
                                             (long long)(left_ns % 1000000000)};
         struct io_uring_cqe *cqe = NULL;
-        lahar_io_count_enter(queue->io);
+        count_enter(queue);
         const int outcome = io_uring_submit_and_wait_timeout(&queue->ring, &cqe, 1, &timeout, NULL);
         harvest(queue);
         if (outcome < 0 && outcome != -ETIME && outcome != -EINTR) {

@@ -86,7 +86,8 @@ static const struct option_spec OPTIONS[] = {
 
 enum {
     READ_SIZE = 1024 * 1024,
-    REPORTED_ERRORS_MAX = 20
+    REPORTED_ERRORS_MAX = 20,
+    SPACE_WAIT_SECONDS = 30 /* for space on a full disk */
 };
 
 struct ingest_run {
@@ -471,6 +472,7 @@ enum exit_status verb_ingest(int argument_count, char **items)
         return EXIT_STATUS_IO;
     }
     lahar_ingest_options_init(&run->options);
+    run->options.space_wait_ns = SPACE_WAIT_SECONDS * UINT64_C(1000000000);
     const enum exit_status status = ingest(run, argument_count, items);
     free(run);
     return status;

@@ -5,6 +5,7 @@
 #include "engine/format/ingest.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "engine/format/columns.h"
 #include "engine/format/text_reader.h"
@@ -12,12 +13,17 @@
 
 struct lahar_ingest {
     const lahar_allocator *allocator;
+    lahar_store *store;
     struct lahar_text_reader *reader;
     lahar_batch *batch;
     lahar_ingest_options options;
     lahar_ingest_result result;
     lahar_status failure;
     struct lahar_columns columns;
+};
+
+enum {
+    SPACE_RETRY_NS = 100 * 1000 * 1000
 };
 
 static const size_t batch_event_count_default = 1000;
@@ -35,6 +41,28 @@ void lahar_ingest_options_init(lahar_ingest_options *options)
     };
 }
 
+/* Commits the batch; while the disk is full, again and again for as long as the options say. */
+static lahar_status commit_with_patience(lahar_ingest *ingest, const lahar_append_options *options,
+                                         size_t count, uint64_t *first_id_out, lahar_error *error)
+{
+    const struct timespec pause = {0, SPACE_RETRY_NS};
+    for (uint64_t waited_ns = 0;; waited_ns += SPACE_RETRY_NS) {
+        lahar_error cause = {0};
+        const lahar_status status =
+            *first_id_out == 0 ? lahar_batch_commit(ingest->batch, options, first_id_out, &cause)
+                               : lahar_durable_wait(ingest->store, *first_id_out + count - 1,
+                                                    options->deadline_ns, &cause);
+        if (status != LAHAR_NO_SPACE || (*first_id_out != 0 && ingest->store == NULL) ||
+            waited_ns >= ingest->options.space_wait_ns) {
+            if (status != LAHAR_OK && error != NULL && error->status == LAHAR_OK) {
+                *error = cause;
+            }
+            return status;
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
 static lahar_status commit(lahar_ingest *ingest, lahar_error *error)
 {
     const size_t count = lahar_batch_event_count(ingest->batch);
@@ -45,7 +73,7 @@ static lahar_status commit(lahar_ingest *ingest, lahar_error *error)
     if (count == 0) {
         return LAHAR_OK;
     }
-    LAHAR_TRY(lahar_batch_commit(ingest->batch, &options, &first_id, error));
+    LAHAR_TRY(commit_with_patience(ingest, &options, count, &first_id, error));
     if (ingest->result.event_count == 0) {
         ingest->result.first_id = first_id;
     }
@@ -137,6 +165,11 @@ static void take_options(lahar_ingest_options *own, const lahar_ingest_options *
     if (own->record_size_max == 0) {
         own->record_size_max = record_size_max_default;
     }
+}
+
+void lahar_ingest_set_store(lahar_ingest *ingest, lahar_store *store)
+{
+    ingest->store = store;
 }
 
 lahar_status lahar_ingest_create(const lahar_allocator *allocator,

@@ -13,5 +13,7 @@ lahar_status lahar_ingest_create(const lahar_allocator *allocator,
                                  const struct lahar_schema_catalog *catalog, lahar_batch *batch,
                                  const lahar_ingest_options *options, struct lahar_columns *columns,
                                  int64_t now_ns, lahar_ingest **ingest_out, lahar_error *error);
+/* The store that the batch is of: to wait for what was appended while the disk was full. */
+void lahar_ingest_set_store(lahar_ingest *ingest, lahar_store *store);
 
 #endif

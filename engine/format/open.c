@@ -22,8 +22,10 @@ lahar_status lahar_ingest_open(lahar_store *store, const lahar_ingest_options *o
     if (status != LAHAR_OK) {
         lahar_columns_deinit(&columns);
         lahar_batch_destroy(batch);
+        return status;
     }
-    return status;
+    lahar_ingest_set_store(*ingest_out, store);
+    return LAHAR_OK;
 }
 
 lahar_status lahar_export_open(lahar_store *store, lahar_export **export_out, lahar_error *error)

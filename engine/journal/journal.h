@@ -150,6 +150,8 @@ uint64_t lahar_journals_next_id(const struct lahar_journals *journals);
 uint64_t lahar_journals_durable_id(const struct lahar_journals *journals);
 /* Ids below this may be handed out; appends wait when they reach it. */
 void lahar_journals_set_ceiling(struct lahar_journals *journals, uint64_t ceiling);
+/* While held, appends that find no id to take say LAHAR_NO_SPACE instead of waiting. */
+void lahar_journals_hold(struct lahar_journals *journals, bool is_held);
 /* Waits until the durable prefix is above id, syncing what that takes. LAHAR_NO_SPACE as soon
  * as the disk is full, although the id may still become durable; LAHAR_TIMEOUT, LAHAR_POISONED.
  * LAHAR_NO_WAIT asks for the sync and looks. */
@@ -200,7 +202,7 @@ struct lahar_journals_stat {
     uint64_t writes;
     uint64_t write_bytes;
     uint64_t syncs;
-    uint64_t submits; /* system calls that started or awaited writes and syncs */
+    uint64_t submits; /* system calls that started writes and syncs */
     uint64_t wakes;
     uint64_t sleeps;
     uint64_t memory_bytes; /* the limit */

@@ -56,7 +56,13 @@ bool lahar_journals_expects_commits(const struct lahar_journals *journals)
 bool lahar_journals_is_full(const struct lahar_journals *journals)
 {
     return atomic_load_explicit(&journals->journals_full, memory_order_seq_cst) != 0 ||
-           atomic_load_explicit(&journals->is_file_space_short, memory_order_seq_cst);
+           atomic_load_explicit(&journals->is_file_space_short, memory_order_seq_cst) ||
+           atomic_load_explicit(&journals->is_held, memory_order_seq_cst);
+}
+
+void lahar_journals_hold(struct lahar_journals *journals, bool is_held)
+{
+    atomic_store_explicit(&journals->is_held, is_held, memory_order_seq_cst);
 }
 
 void lahar_journals_call_all(struct lahar_journals *journals, enum lahar_attention least)
@@ -346,8 +352,17 @@ lahar_status lahar_journals_open(const struct lahar_journals_options *options,
         status = lahar_journal_init(journals, j, error);
     }
     if (status == LAHAR_OK) {
-        /* The first file is made here, so that a directory that cannot be written fails. */
-        status = lahar_file_pool_prepare(&journals->files, error);
+        /* The first file is made here, so that a directory that cannot be written fails. A full
+         * disk does not: the file is made when there is room. */
+        lahar_error cause = {0};
+        status = lahar_file_pool_prepare(&journals->files, &cause);
+        if (status == LAHAR_NO_SPACE) {
+            atomic_store_explicit(&journals->is_file_space_short, true, memory_order_seq_cst);
+            lahar_journals_log(journals, LAHAR_LOG_WARNING, "no journal file: %s", cause.message);
+            status = LAHAR_OK;
+        } else if (status != LAHAR_OK && error != NULL && error->status == LAHAR_OK) {
+            *error = cause;
+        }
     }
     if (status == LAHAR_OK && recovery != NULL && recovery->memory != NULL) {
         status = lahar_catalog_adopt(&journals->catalog, recovery, error);
@@ -454,6 +469,9 @@ lahar_status lahar_journals_stop(struct lahar_journals *journals, uint64_t deadl
         return status;
     }
     lahar_writers_join(journals);
+    if (status == LAHAR_OK) {
+        lahar_file_pool_trim(&journals->files);
+    }
     state = LAHAR_JOURNALS_CLOSING;
     (void)atomic_compare_exchange_strong(&journals->state, &state, LAHAR_JOURNALS_STOPPED);
     return status;

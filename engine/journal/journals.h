@@ -146,6 +146,7 @@ struct lahar_journals {
     _Atomic bool lacks_dsync;         /* the file system refused durable writes */
     _Atomic uint32_t journals_full;   /* journals whose writes found no space */
     _Atomic bool is_file_space_short; /* a file could not be created for want of space */
+    _Atomic bool is_held;             /* no id may be handed out, for want of disk space */
     _Atomic uint32_t durable_waiters; /* threads that wait for stable storage */
     _Atomic uint32_t commits_recent;  /* not 0: some thread has waited in the last seconds */
     _Atomic uint32_t memory_waiters;  /* appends that wait for a chunk */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/journal/frame.h"
+#include "engine/journal/journal.h"
 #include "io/base/bytes.h"
 #include "io/base/crc32c.h"
 #include "io/base/error.h"
@@ -29,11 +30,14 @@ enum {
     PATH_SIZE = 4096
 };
 
-/* Files grow with the store, so that an empty one is small and a busy one has few. */
-static const uint64_t small_total_bytes = UINT64_C(4) << 20;
-static const uint64_t medium_total_bytes = UINT64_C(64) << 20;
-/* Files beyond this that nobody uses are unlinked. */
-static const uint64_t spare_limit_bytes = UINT64_C(64) << 20;
+/* A new file is a 64th of what there is, within these bounds: an empty store is small, a busy one
+ * has few files, and what 16 journals have begun and not filled is a fraction of what they hold. */
+static const uint64_t file_min_bytes = UINT64_C(1) << 20;
+static const uint64_t file_max_bytes = UINT64_C(16) << 20;
+/* Files that nobody uses are kept as long as there are not more of them than of the others; beyond
+ * that, within these bounds, they are unlinked. */
+static const uint64_t spare_min_bytes = UINT64_C(4) << 20;
+static const uint64_t spare_max_bytes = UINT64_C(64) << 20;
 
 void lahar_journal_header_encode(uint8_t block[LAHAR_JOURNAL_HEADER_SIZE],
                                  const struct lahar_journal_header *header)
@@ -257,9 +261,10 @@ lahar_status lahar_file_pool_create_jumbo(struct lahar_file_pool *pool, uint32_t
 static uint32_t regions_of_next_file(const struct lahar_file_pool *pool)
 {
     const uint64_t total = atomic_load_explicit(&pool->total_bytes, memory_order_relaxed);
-    const uint64_t bytes = total < small_total_bytes    ? UINT64_C(1) << 20
-                           : total < medium_total_bytes ? UINT64_C(4) << 20
-                                                        : UINT64_C(16) << 20;
+    uint64_t bytes = file_min_bytes;
+    while (bytes < file_max_bytes && 2 * bytes * 4 * LAHAR_JOURNAL_COUNT <= total) {
+        bytes *= 2;
+    }
     return (uint32_t)(bytes / pool->region_size);
 }
 
@@ -332,8 +337,13 @@ struct lahar_segment_file *lahar_file_pool_take(struct lahar_file_pool *pool)
 static void retire(struct lahar_file_pool *pool, struct lahar_segment_file *file)
 {
     (void)pthread_mutex_lock(&pool->mutex);
-    const bool is_kept = file->region_size == pool->region_size &&
-                         pool->spare_bytes + file->size_bytes <= spare_limit_bytes;
+    const uint64_t used =
+        atomic_load_explicit(&pool->total_bytes, memory_order_relaxed) - pool->spare_bytes;
+    const uint64_t limit = used < spare_min_bytes   ? spare_min_bytes
+                           : used > spare_max_bytes ? spare_max_bytes
+                                                    : used;
+    const bool is_kept =
+        file->region_size == pool->region_size && pool->spare_bytes + file->size_bytes <= limit;
     if (is_kept) {
         file->next = pool->spare;
         pool->spare = file;
@@ -342,6 +352,25 @@ static void retire(struct lahar_file_pool *pool, struct lahar_segment_file *file
     (void)pthread_mutex_unlock(&pool->mutex);
     if (!is_kept) {
         discard(pool, file);
+    }
+}
+
+void lahar_file_pool_trim(struct lahar_file_pool *pool)
+{
+    (void)pthread_mutex_lock(&pool->mutex);
+    struct lahar_segment_file *dropped = NULL;
+    while (pool->spare != NULL && pool->spare_bytes > spare_min_bytes) {
+        struct lahar_segment_file *file = pool->spare;
+        pool->spare = file->next;
+        pool->spare_bytes -= file->size_bytes;
+        file->next = dropped;
+        dropped = file;
+    }
+    (void)pthread_mutex_unlock(&pool->mutex);
+    while (dropped != NULL) {
+        struct lahar_segment_file *next = dropped->next;
+        discard(pool, dropped);
+        dropped = next;
     }
 }
 

@@ -93,6 +93,8 @@ struct lahar_segment_file *lahar_file_pool_take(struct lahar_file_pool *pool);
 /* A file for one frame of region_size bytes, with its header and name on stable storage. */
 lahar_status lahar_file_pool_create_jumbo(struct lahar_file_pool *pool, uint32_t region_size,
                                           struct lahar_segment_file **file_out, lahar_error *error);
+/* Unlinks the files that nobody uses, but for a few: when a store closes. */
+void lahar_file_pool_trim(struct lahar_file_pool *pool);
 /* Gives a region back; the last one makes the file spare or unlinks it. */
 void lahar_file_pool_give_back(struct lahar_file_pool *pool, struct lahar_segment_file *file);
 /* Found files whose batches all lie below rolled_id become spare. */

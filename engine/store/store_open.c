@@ -3,7 +3,7 @@
  * A writer: lock, manifest, event files, journals; what the journals hold is durable
  * before the new session begins. The session begins with one change of the manifest
  * that ends the session before (its end is now known), begins the new one at the id
- * ceiling and reserves ids; only then do the journals accept appends.
+ * ceiling and reserves ids; only then do the journals accept appends (store_session.c).
  *
  * A reader takes no lock and may see the writer replace files between two of its looks:
  * it begins again when a file is gone, and when the manifest has moved on while it read the
@@ -379,49 +379,7 @@ static lahar_status open_reader(lahar_store *store, lahar_error *error)
     return LAHAR_OK;
 }
 
-/* --- beginning a session -------------------------------------------------------------------------
- */
-
-/* Where the session that was never ended ends: behind what was found of it. */
-static uint64_t find_end(const struct lahar_journal_session *session, uint64_t rolled_id,
-                         uint64_t recovered_end_id)
-{
-    uint64_t end_id = session->first_id;
-    end_id = rolled_id > end_id ? rolled_id : end_id;
-    return recovered_end_id > end_id ? recovered_end_id : end_id;
-}
-
-static lahar_status begin_session(lahar_store *store, uint64_t *first_id_out, lahar_error *error)
-{
-    const struct lahar_manifest_state *state = &store->manifest->state;
-    const struct lahar_journal_session *last =
-        state->session_count == 0 ? NULL : &state->sessions[state->session_count - 1];
-    struct lahar_buffer records;
-    lahar_buffer_init(&records, &store->allocator);
-    if (last != NULL && last->end_id == 0) {
-        lahar_manifest_put_session_end(&records, last->session,
-                                       find_end(last, state->rolled_id, store->recovery.end_id));
-    }
-    store->session = last == NULL ? 1 : last->session + 1;
-    store->id_reserve =
-        store->config.id_reserve == 0 ? LAHAR_ID_RESERVE_DEFAULT : store->config.id_reserve;
-    const uint64_t first_id = state->ceiling;
-    const uint64_t ceiling = first_id + store->id_reserve;
-    lahar_manifest_put_session_begin(&records, store->session, first_id);
-    lahar_manifest_put_ceiling(&records, ceiling);
-    lahar_age_clock_start(&store->retention.clock, state->has_clock ? &state->clock : NULL,
-                          store->recovery.end_id, first_id, store->io->ops->monotonic_ns(store->io),
-                          store->io->ops->realtime_ns(store->io));
-    lahar_retention_put_clock(store, &records);
-    const lahar_status status = lahar_store_commit_manifest(store, &records, error);
-    lahar_buffer_deinit(&records);
-    if (status == LAHAR_OK) {
-        atomic_store_explicit(&store->ceiling, ceiling, memory_order_relaxed);
-        store->ceiling_raised_ns = store->io->ops->monotonic_ns(store->io);
-        *first_id_out = first_id;
-    }
-    return status;
-}
+/* --- opening for writing -------------------------------------------------------------------- */
 
 /* The arrival time of the newest event in event files. */
 static int64_t newest_arrival_ns(const struct lahar_manifest_state *state)
@@ -434,7 +392,7 @@ static int64_t newest_arrival_ns(const struct lahar_manifest_state *state)
     return newest_ns;
 }
 
-static lahar_status start_journals(lahar_store *store, uint64_t first_id, lahar_error *error)
+static lahar_status start_journals(lahar_store *store, lahar_error *error)
 {
     const struct lahar_journals_options options = {
         .io = store->io,
@@ -444,7 +402,7 @@ static lahar_status start_journals(lahar_store *store, uint64_t first_id, lahar_
         .log_context = store->options.log_context,
         .store_id = store->identity.store_id,
         .session = store->session,
-        .next_id = first_id,
+        .next_id = store->session_first_id,
         .journal_count = store->options.journal_count,
         .memory_bytes = store->write_memory_bytes,
         .durability = store->options.durability,
@@ -458,6 +416,8 @@ static lahar_status start_journals(lahar_store *store, uint64_t first_id, lahar_
     LAHAR_TRY(lahar_journals_open(&options, &store->recovery, &store->journals, error));
     lahar_journals_set_ceiling(store->journals,
                                atomic_load_explicit(&store->ceiling, memory_order_relaxed));
+    lahar_journals_hold(store->journals,
+                        atomic_load_explicit(&store->is_session_pending, memory_order_relaxed));
     return LAHAR_OK;
 }
 
@@ -497,9 +457,8 @@ static lahar_status open_writer(lahar_store *store, uint64_t deadline_ns, lahar_
     if (store->options.repair) {
         LAHAR_TRY(lahar_repair_parts(store, error));
     }
-    uint64_t first_id = 0;
-    LAHAR_TRY(begin_session(store, &first_id, error));
-    LAHAR_TRY(start_journals(store, first_id, error));
+    LAHAR_TRY(lahar_store_prepare_session(store, error));
+    LAHAR_TRY(start_journals(store, error));
     LAHAR_TRY(lahar_rollover_create(store, &store->rollover, error));
     LAHAR_TRY(lahar_resident_index_create(store, &store->resident_index, error));
     lahar_retention_note_limits(store);
@@ -563,23 +522,6 @@ lahar_status lahar_store_open(const char *directory, const lahar_options *option
 /* --- closing
  * --------------------------------------------------------------------------------------- */
 
-/* Ends the session: ids that were reserved and not used go back. When this fails, the
- * next opening finds the end by recovery. */
-static lahar_status end_session(lahar_store *store, lahar_error *error)
-{
-    const uint64_t end_id = lahar_journals_next_id(store->journals);
-    struct lahar_buffer records;
-    lahar_buffer_init(&records, &store->allocator);
-    (void)pthread_mutex_lock(&store->manifest_lock);
-    lahar_manifest_put_session_end(&records, store->session, end_id);
-    lahar_manifest_put_ceiling(&records, end_id);
-    lahar_retention_put_clock(store, &records);
-    const lahar_status status = lahar_store_commit_locked(store, &records, error);
-    (void)pthread_mutex_unlock(&store->manifest_lock);
-    lahar_buffer_deinit(&records);
-    return status;
-}
-
 static lahar_status close_writer(lahar_store *store, uint64_t deadline_ns, lahar_error *error)
 {
     const uint64_t start_ns = store->io->ops->monotonic_ns(store->io);
@@ -604,7 +546,7 @@ static lahar_status close_writer(lahar_store *store, uint64_t deadline_ns, lahar
         status = stopped;
     }
     if (status == LAHAR_OK) {
-        status = end_session(store, error);
+        status = lahar_store_end_session(store, error);
     }
     return status;
 }

@@ -59,6 +59,10 @@ struct lahar_store {
     pid_t owner; /* a forked child may only free */
     struct lahar_identity identity;
     uint64_t session;
+    uint64_t session_first_id;
+    uint64_t last_session; /* the one that opening found not ended; 0: none */
+    uint64_t last_session_end_id;
+    atomic_bool is_session_pending; /* not in the manifest yet, for want of space */
     uint64_t write_memory_bytes;
     uint64_t group_size_bytes; /* as set, at most a quarter of the write memory */
     size_t batch_size_max;     /* bytes */
@@ -145,6 +149,9 @@ bool lahar_store_is_stopping(lahar_store *store);
 /* Without threads: runs the steps in order of work number until is_done. False when
  * nothing can be done any more and is_done still says no. */
 bool lahar_store_drive(lahar_store *store, bool (*is_done)(void *context), void *context);
+/* Begins a session, or leaves that to the ceiling step if there is no space. */
+lahar_status lahar_store_prepare_session(lahar_store *store, lahar_error *error);
+lahar_status lahar_store_end_session(lahar_store *store, lahar_error *error);
 /* One ceiling step. */
 bool lahar_store_raise_ceiling(lahar_store *store);
 

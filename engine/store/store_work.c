@@ -25,8 +25,7 @@ enum {
     IDLE_ROUNDS_MAX = 64
 };
 
-#define ID_RESERVE_MAX (UINT64_C(1) << 26)
-#define NS_PER_SECOND  UINT64_C(1000000000)
+#define NS_PER_SECOND UINT64_C(1000000000)
 
 void lahar_store_log(const lahar_store *store, lahar_log_level level, const char *format, ...)
 {
@@ -41,49 +40,6 @@ void lahar_store_log(const lahar_store *store, lahar_log_level level, const char
     if (written >= 0) {
         store->options.log(store->options.log_context, level, message);
     }
-}
-
-/* --- the ceiling ------------------------------------------------------------------ */
-
-/* How many ids to reserve: twice as many as before when the last reserve was used up
- * within a second. */
-static uint64_t next_reserve(lahar_store *store)
-{
-    const uint64_t now_ns = store->io->ops->monotonic_ns(store->io);
-    uint64_t reserve = store->id_reserve;
-    if (store->config.id_reserve == 0 && now_ns - store->ceiling_raised_ns < NS_PER_SECOND &&
-        reserve < ID_RESERVE_MAX) {
-        reserve *= 2;
-    }
-    store->ceiling_raised_ns = now_ns;
-    return reserve;
-}
-
-bool lahar_store_raise_ceiling(lahar_store *store)
-{
-    const uint64_t next_id = lahar_journals_next_id(store->journals);
-    const uint64_t ceiling = atomic_load_explicit(&store->ceiling, memory_order_relaxed);
-    if (ceiling > next_id && ceiling - next_id > store->id_reserve / 2) {
-        return false;
-    }
-    const uint64_t reserve = next_reserve(store);
-    const uint64_t raised = (next_id > ceiling ? next_id : ceiling) + reserve;
-    struct lahar_buffer records;
-    lahar_buffer_init(&records, &store->allocator);
-    lahar_manifest_put_ceiling(&records, raised);
-    lahar_error error = {0};
-    const lahar_status status = lahar_store_commit_manifest(store, &records, &error);
-    lahar_buffer_deinit(&records);
-    if (status != LAHAR_OK) {
-        if (status != LAHAR_POISONED) {
-            lahar_store_log(store, LAHAR_LOG_WARNING, "reserving ids: %s", error.message);
-        }
-        return false;
-    }
-    store->id_reserve = reserve;
-    atomic_store_explicit(&store->ceiling, raised, memory_order_relaxed);
-    lahar_journals_set_ceiling(store->journals, raised);
-    return true;
 }
 
 /* --- steps by hand ------------------------------------------------------------------ */

@@ -86,6 +86,8 @@ typedef struct lahar_ingest_options {
     bool skip_unmatched;   /* Regexp: a line that does not match is no error */
     /* By name, lahar_format_set; each counts before the member above that says the same. */
     lahar_format_settings format_settings;
+    uint64_t
+        space_wait_ns; /* how long to wait for space on a full disk; 0: LAHAR_NO_SPACE at once */
 } lahar_ingest_options;
 
 LAHAR_API void lahar_ingest_options_init(lahar_ingest_options *options);

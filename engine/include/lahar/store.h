@@ -254,7 +254,7 @@ typedef struct lahar_stat {
     uint64_t journal_writes;
     uint64_t journal_write_bytes;
     uint64_t journal_syncs;
-    uint64_t io_submits; /* io_uring_enter and pwrite calls for the journals, waits included */
+    uint64_t io_submits; /* io_uring_enter and pwrite calls that started writes and syncs */
     uint64_t writer_wakes;
     uint64_t rollovers;
     uint64_t rollover_failures;

@@ -244,3 +244,55 @@ Test(store_open, lets_a_forked_child_close)
     cr_assert_eq(lahar_store_close(store, LAHAR_WAIT_FOREVER, NULL), LAHAR_OK);
     scratch_remove(scratch);
 }
+
+Test(store_open, of_a_full_disk_reads_says_why_it_does_not_write_and_goes_on_when_space_returns)
+{
+    struct store_fixture fixture;
+    store_fixture_init(&fixture, 1);
+    store_fixture_open(&fixture);
+    uint32_t stream = store_fixture_stream(&fixture, 0);
+    lahar_batch *batch = NULL;
+    cr_assert_eq(lahar_batch_create(fixture.store, &batch, NULL), LAHAR_OK);
+    cr_assert_eq(store_fixture_append(&fixture, batch, &stream, 1, 10, LAHAR_DURABILITY_COMMIT),
+                 LAHAR_OK);
+    lahar_batch_destroy(batch);
+    store_fixture_crash(&fixture, 1, true);
+    /* Nothing can be written from here on, and no file can grow. */
+    lahar_sim_disk_fault(fixture.disk, LAHAR_SIM_FAULT_ENOSPC, 0, UINT64_MAX, NULL);
+    for (int round = 0; round < 2; round++) {
+        store_fixture_open(&fixture);
+        cr_assert_gt(lahar_sim_disk_fault_count(fixture.disk), 0);
+        lahar_stat stat = {.struct_size = sizeof stat};
+        cr_assert_eq(lahar_stat_get(fixture.store, &stat, NULL), LAHAR_OK);
+        cr_assert_eq(stat.event_count, 10);
+        cr_assert_eq(lahar_batch_create(fixture.store, &batch, NULL), LAHAR_OK);
+        const lahar_event event = {.stream = stream};
+        lahar_error error = {0};
+        uint64_t id = 0;
+        cr_assert_eq(lahar_append(batch, &event, NULL, &id, &error), LAHAR_NO_SPACE, "%s",
+                     error.message);
+        cr_assert_eq(id, 0);
+        cr_assert_eq(lahar_batch_event_count(batch), 1);
+        if (round == 0) {
+            lahar_batch_destroy(batch);
+            store_fixture_close(&fixture);
+        }
+    }
+    lahar_sim_disk_fault(fixture.disk, LAHAR_SIM_FAULT_NONE, 0, 0, NULL);
+    lahar_sim_disk_advance(fixture.disk, UINT64_C(1000000000));
+    for (uint32_t work = 0; work < LAHAR_WORK_COUNT; work++) {
+        (void)lahar_store_step(fixture.store, work);
+    }
+    uint64_t id = 0;
+    cr_assert_eq(lahar_batch_commit(batch, NULL, &id, NULL), LAHAR_OK);
+    cr_assert_gt(id, 10, "no id is handed out twice");
+    cr_assert_eq(lahar_sync(fixture.store, LAHAR_WAIT_FOREVER, NULL), LAHAR_OK);
+    lahar_batch_destroy(batch);
+    store_fixture_crash(&fixture, 2, true);
+    store_fixture_open(&fixture);
+    lahar_stat stat = {.struct_size = sizeof stat};
+    cr_assert_eq(lahar_stat_get(fixture.store, &stat, NULL), LAHAR_OK);
+    cr_assert_eq(stat.event_count, 11);
+    store_fixture_close(&fixture);
+    store_fixture_deinit(&fixture);
+}
