@@ -270,7 +270,7 @@ static void bind_point(struct binder *binder, struct lahar_test *test)
     test->range.has_low = test->range.has_high = true;
     test->range.low_is_inclusive = test->range.high_is_inclusive = true;
     test->is_time = lahar_query_time_parse(value.data, value.size, binder->context->now_ns,
-                                           &test->time, &reason);
+                                           binder->context->zone, &test->time, &reason);
     test->is_uuid = lahar_query_uuid_parse(value.data, value.size, &test->uuid);
     test->boolean = text_is(test->folded, "true");
     test->is_bool = test->boolean || text_is(test->folded, "false");
@@ -287,7 +287,7 @@ static bool bind_time_range(struct binder *binder, struct lahar_test *test,
     *wrong_out = low;
     if (low->is_given) {
         if (!lahar_query_time_parse(low->text.data, low->text.size, binder->context->now_ns,
-                                    &interval, reason_out)) {
+                                    binder->context->zone, &interval, reason_out)) {
             return false;
         }
         is_empty = !low->is_inclusive && interval.last_ns == INT64_MAX;
@@ -298,7 +298,7 @@ static bool bind_time_range(struct binder *binder, struct lahar_test *test,
     *wrong_out = high;
     if (high->is_given) {
         if (!lahar_query_time_parse(high->text.data, high->text.size, binder->context->now_ns,
-                                    &interval, reason_out)) {
+                                    binder->context->zone, &interval, reason_out)) {
             return false;
         }
         is_empty = is_empty || (!high->is_inclusive && interval.first_ns == INT64_MIN);

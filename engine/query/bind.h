@@ -70,6 +70,7 @@ struct lahar_bind_context {
     const struct lahar_schema_catalog *catalog;
     struct lahar_arena *arena;
     int64_t now_ns;
+    const struct lahar_time_zone *zone; /* of times that name none; NULL: UTC */
 };
 
 /* Gives every test of the tree its meaning. LAHAR_INVALID when a value cannot be one of

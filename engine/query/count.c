@@ -96,6 +96,9 @@ static lahar_status count_units(struct lahar_query *query, lahar_error *error)
             units[job.unit_count++] = i;
         }
     }
+    if (query->options.count != LAHAR_COUNT_AT_LEAST) {
+        lahar_query_order_by_size(query, units, job.unit_count);
+    }
     job.units = units;
     const lahar_status status = lahar_query_run_job(query, &job, error);
     lahar_release(query->allocator, units);

@@ -353,7 +353,8 @@ static lahar_status group_unit(struct lahar_query_worker *worker, void *context,
 static lahar_status bind_name(struct lahar_query *query, const char *name,
                               const struct lahar_test **test_out, lahar_error *error)
 {
-    const struct lahar_bind_context bind = {query->catalog, &query->tree, query->now_ns};
+    const struct lahar_bind_context bind = {
+        .catalog = query->catalog, .arena = &query->tree, .now_ns = query->now_ns};
     struct lahar_query_node *node = lahar_arena_allocate(&query->tree, sizeof *node);
     void *copy = lahar_arena_copy(&query->tree, name, strlen(name));
     if (node == NULL || copy == NULL) {

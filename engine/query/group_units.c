@@ -49,6 +49,7 @@ lahar_status lahar_query_group(struct lahar_query *query, lahar_group_unit group
     for (uint32_t i = 0; i < query->unit_count; i++) {
         units[i] = i;
     }
+    lahar_query_order_by_size(query, units, query->unit_count);
     job.shares = own;
     job.units = units;
     status = lahar_query_run_job(query, &job, error);

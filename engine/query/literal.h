@@ -42,10 +42,13 @@ struct lahar_interval {
     int64_t last_ns;
 };
 
-/* RFC 3339, a truncated date, "now" with a distance, or '@' with an epoch and its unit. reason_out
- * is set on failure. */
+struct lahar_time_zone;
+
+/* RFC 3339, a truncated date, "now" with a distance, or '@' with an epoch and its unit. What names
+ * no zone is in this one; NULL: UTC. reason_out is set on failure. */
 bool lahar_query_time_parse(const void *text, size_t size, int64_t now_ns,
-                            struct lahar_interval *interval_out, const char **reason_out);
+                            const struct lahar_time_zone *zone, struct lahar_interval *interval_out,
+                            const char **reason_out);
 
 /* 36 characters, 32 hexadecimal digits, or either in braces. */
 bool lahar_query_uuid_parse(const void *text, size_t size, lahar_uuid *uuid_out);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "engine/format/time_zone.h"
 #include "engine/query/query_open.h"
 #include "engine/query/query_registry.h"
 #include "engine/query/query_state.h"
@@ -141,6 +142,9 @@ static lahar_status hash_query(struct lahar_query *query, lahar_error *error)
     lahar_buffer_put_u64(&text, (uint64_t)query->options.from_ns);
     lahar_buffer_put_u64(&text, (uint64_t)query->options.to_ns);
     lahar_buffer_put_u32(&text, (uint32_t)query->options.order);
+    if (query->options.time_zone != NULL) {
+        lahar_buffer_put(&text, query->options.time_zone, strlen(query->options.time_zone));
+    }
     query->hash = XXH3_64bits(text.data, text.size);
     const bool has_failed = text.has_failed;
     lahar_buffer_deinit(&text);
@@ -200,8 +204,20 @@ static lahar_status start(struct lahar_query *query, lahar_query_builder build, 
         }
         query->options.resume = NULL;
     }
-    const struct lahar_bind_context bind = {query->catalog, &query->tree, query->now_ns};
-    LAHAR_TRY(lahar_query_bind(query->root, &bind, error));
+    struct lahar_bind_context bind = {
+        .catalog = query->catalog, .arena = &query->tree, .now_ns = query->now_ns};
+    struct lahar_time_zone *zone = NULL;
+    if (query->options.time_zone != NULL) {
+        LAHAR_TRY(lahar_time_zone_open(query->io, query->options.time_zone, query->allocator, &zone,
+                                       error));
+        query->options.time_zone = NULL;
+        bind.zone = zone;
+    }
+    const lahar_status status = lahar_query_bind(query->root, &bind, error);
+    lahar_time_zone_destroy(zone);
+    if (status != LAHAR_OK) {
+        return status;
+    }
     LAHAR_TRY(add_options(query, error));
     query->context.snapshot = query->snapshot;
     query->context.authorize = query->options.authorize;
@@ -415,4 +431,28 @@ const char *lahar_query_resume_token(lahar_query *query)
 {
     lahar_query_write_token(query);
     return query->token;
+}
+
+lahar_status lahar_query_time(lahar_store *store, const char *text, const char *time_zone,
+                              int64_t now_ns, int64_t *first_ns_out, int64_t *end_ns_out,
+                              lahar_error *error)
+{
+    struct lahar_time_zone *zone = NULL;
+    struct lahar_interval interval = {0, 0};
+    const char *reason = NULL;
+    *first_ns_out = *end_ns_out = 0;
+    lahar_error_clear(error);
+    if (time_zone != NULL) {
+        LAHAR_TRY(lahar_time_zone_open(lahar_store_io(store), time_zone,
+                                       lahar_store_allocator(store), &zone, error));
+    }
+    const bool is_time =
+        lahar_query_time_parse(text, strlen(text), now_ns, zone, &interval, &reason);
+    lahar_time_zone_destroy(zone);
+    if (!is_time) {
+        return lahar_fail(error, LAHAR_INVALID, "%s", reason);
+    }
+    *first_ns_out = interval.first_ns;
+    *end_ns_out = interval.last_ns == INT64_MAX ? INT64_MAX : interval.last_ns + 1;
+    return LAHAR_OK;
 }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "engine/format/time_zone.h"
+
 __extension__ typedef __int128 wide;
 
 enum {
@@ -15,6 +17,7 @@ static const char *const shape = "expected a time: 2015-01-06, 2015-01-06T10:00:
 struct scanner {
     const char *next;
     const char *end;
+    const struct lahar_time_zone *zone; /* of what names none; NULL: UTC */
 };
 
 static bool take(struct scanner *scanner, char c)
@@ -64,6 +67,14 @@ static int64_t days_of_month(int year, int month)
     return y * 365 + leap_days + (153 * from_march + 2) / 5 - 719468;
 }
 
+/* The instant of a local time. */
+static wide instant_of(const struct scanner *scanner, wide local_ns)
+{
+    const wide second = NS_PER_SECOND;
+    const int64_t local_s = (int64_t)(local_ns / second - (local_ns % second < 0));
+    return lahar_time_zone_instant(scanner->zone, local_s) * second + (local_ns - local_s * second);
+}
+
 static bool clamp(wide first_ns, wide end_ns, struct lahar_interval *interval_out,
                   const char **reason_out)
 {
@@ -75,11 +86,23 @@ static bool clamp(wide first_ns, wide end_ns, struct lahar_interval *interval_ou
     return true;
 }
 
-/* "Z", "+hh:mm", "-hhmm" or nothing: seconds east of UTC. */
+/* What lies between two local times: a day on which the clock is changed has 23 or 25 hours. */
+static bool clamp_local(const struct scanner *scanner, wide first_ns, wide end_ns,
+                        struct lahar_interval *interval_out, const char **reason_out)
+{
+    return clamp(instant_of(scanner, first_ns), instant_of(scanner, end_ns), interval_out,
+                 reason_out);
+}
+
+/* "Z", "+hh:mm", "-hhmm": seconds east of UTC, and the zone is that; or nothing. */
 static bool take_zone(struct scanner *scanner, int *offset_out)
 {
     *offset_out = 0;
-    if (take(scanner, 'Z') || take(scanner, 'z') || scanner->next == scanner->end) {
+    if (scanner->next == scanner->end) {
+        return true;
+    }
+    scanner->zone = NULL;
+    if (take(scanner, 'Z') || take(scanner, 'z')) {
         return true;
     }
     const bool is_west = *scanner->next == '-';
@@ -144,7 +167,11 @@ static bool parse_clock(struct scanner *scanner, wide day_ns, struct lahar_inter
     }
     const int64_t seconds = (int64_t)hour * 3600 + minute * 60 + second - offset;
     const wide first_ns = day_ns + (wide)seconds * NS_PER_SECOND + fraction_ns;
-    return clamp(first_ns, first_ns + span_ns, interval_out, reason_out);
+    if (span_ns == 1) {
+        const wide instant_ns = instant_of(scanner, first_ns);
+        return clamp(instant_ns, instant_ns + 1, interval_out, reason_out);
+    }
+    return clamp_local(scanner, first_ns, first_ns + span_ns, interval_out, reason_out);
 }
 
 static bool parse_date(struct scanner *scanner, struct lahar_interval *interval_out,
@@ -162,14 +189,15 @@ static bool parse_date(struct scanner *scanner, struct lahar_interval *interval_
     const wide month_start = days_of_month(year, month) * day_ns;
     const int days = days_in_month(year, month);
     if (scanner->next == scanner->end) {
-        return clamp(month_start, month_start + days * day_ns, interval_out, reason_out);
+        return clamp_local(scanner, month_start, month_start + days * day_ns, interval_out,
+                           reason_out);
     }
     if (!take(scanner, '-') || !take_number(scanner, 2, &day) || day < 1 || day > days) {
         return false;
     }
     const wide start = month_start + (day - 1) * day_ns;
     if (scanner->next == scanner->end) {
-        return clamp(start, start + day_ns, interval_out, reason_out);
+        return clamp_local(scanner, start, start + day_ns, interval_out, reason_out);
     }
     if (!take(scanner, 'T') && !take(scanner, 't') && !take(scanner, ' ')) {
         return false;
@@ -237,7 +265,8 @@ static bool parse_epoch(const char *text, size_t size, struct lahar_interval *in
 }
 
 bool lahar_query_time_parse(const void *text, size_t size, int64_t now_ns,
-                            struct lahar_interval *interval_out, const char **reason_out)
+                            const struct lahar_time_zone *zone, struct lahar_interval *interval_out,
+                            const char **reason_out)
 {
     const char *p = text;
     if (size >= 3 && memcmp(p, "now", 3) == 0) {
@@ -256,6 +285,6 @@ bool lahar_query_time_parse(const void *text, size_t size, int64_t now_ns,
     if (size >= 1 && p[0] == '@') {
         return parse_epoch(p + 1, size - 1, interval_out, reason_out);
     }
-    struct scanner scanner = {p, p + size};
+    struct scanner scanner = {p, p + size, zone};
     return parse_date(&scanner, interval_out, reason_out);
 }

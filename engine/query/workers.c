@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 
 #include "engine/query/query_registry.h"
 #include "io/base/error.h"
@@ -34,7 +35,7 @@ struct thread {
     pthread_t handle;
     bool is_started;
     lahar_status status;
-    uint32_t failed_at; /* position of the unit */
+    uint32_t failed_at; /* number of the unit */
     lahar_error error;
 };
 
@@ -127,7 +128,7 @@ static void work(struct thread *thread, bool starts_others)
         struct lahar_unit *unit = &run->query->units[run->job->units[position]];
         thread->status = run->job->work(&thread->worker, unit, &thread->error);
         if (thread->status != LAHAR_OK) {
-            thread->failed_at = position;
+            thread->failed_at = run->job->units[position];
             atomic_store_explicit(&run->is_over, true, memory_order_relaxed);
             return;
         }
@@ -138,6 +139,23 @@ static void *loop(void *argument)
 {
     work(argument, false);
     return NULL;
+}
+
+static int compare_sizes(const void *a, const void *b, void *context)
+{
+    const struct lahar_query *query = context;
+    const uint32_t x = *(const uint32_t *)a;
+    const uint32_t y = *(const uint32_t *)b;
+    const uint32_t size_of_x = query->units[x].event_count;
+    const uint32_t size_of_y = query->units[y].event_count;
+    return size_of_x != size_of_y ? (size_of_x < size_of_y ? 1 : -1) : (x > y) - (x < y);
+}
+
+void lahar_query_order_by_size(struct lahar_query *query, uint32_t *units, uint32_t count)
+{
+    if (count > 1) {
+        qsort_r(units, count, sizeof *units, compare_sizes, query);
+    }
 }
 
 lahar_status lahar_query_run_job(struct lahar_query *query, const struct lahar_query_job *job,

@@ -24,6 +24,10 @@ struct lahar_query_job {
     size_t share_size;
 };
 
+/* Puts the largest units first, so that no thread is left with one of them at the end: for jobs
+ * that need all of them, in any order. */
+void lahar_query_order_by_size(struct lahar_query *query, uint32_t *units, uint32_t count);
+
 /* Most threads that a job of the query is given, the caller's included. */
 uint32_t lahar_query_worker_count(const struct lahar_query *query);
 

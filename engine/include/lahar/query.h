@@ -43,8 +43,10 @@ typedef struct lahar_query_options {
     void *authorize_context;     /* with it, one thread does all */
     uint64_t memory_limit_bytes; /* of this query; 0: a quarter of the store's. Beyond it the
                                     query fails with LAHAR_NO_MEMORY */
-    bool ids_only;      /* events come without values and arrival; their time is given in orders by
-                           time alone. Nothing is read to show them */
+    bool ids_only; /* events come without values and arrival; their time is given in orders by
+                      time alone. Nothing is read to show them */
+    const char *time_zone; /* of times in the expression that name none: "Europe/Berlin", "+02:00";
+                              NULL: UTC; borrowed for the call */
     uint64_t expire_ns; /* LAHAR_WAIT_FOREVER: never. Unused for so long, the query lets go of what
                            it holds; further calls but close fail with LAHAR_CLOSED */
 } lahar_query_options;
@@ -69,6 +71,14 @@ LAHAR_API LAHAR_NODISCARD lahar_status lahar_query_open(lahar_store *store, cons
  * the rest. LAHAR_TIMEOUT, LAHAR_CANCELLED. May read from disk. */
 LAHAR_API LAHAR_NODISCARD lahar_status lahar_query_next(lahar_query *query,
                                                         const lahar_event **event_out,
+                                                        lahar_error *error);
+
+/* What a time stands for, as in an expression: all instants of [*first_ns_out, *end_ns_out), where
+ * a date cut short is all that it covers. time_zone: as in the options. LAHAR_INVALID: it is none.
+ */
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_query_time(lahar_store *store, const char *text,
+                                                        const char *time_zone, int64_t now_ns,
+                                                        int64_t *first_ns_out, int64_t *end_ns_out,
                                                         lahar_error *error);
 
 typedef enum lahar_relation {

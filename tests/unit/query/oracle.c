@@ -118,7 +118,8 @@ void oracle_evaluate(struct oracle *oracle, const char *text, size_t size, uint6
     const struct lahar_schema_catalog *catalog = lahar_store_catalog(oracle->store);
     struct lahar_io *io = lahar_store_io(oracle->store);
     lahar_arena_init(&arena, &lahar_allocator_libc, 0);
-    const struct lahar_bind_context context = {catalog, &arena, io->ops->realtime_ns(io)};
+    const struct lahar_bind_context context = {
+        .catalog = catalog, .arena = &arena, .now_ns = io->ops->realtime_ns(io)};
     cr_assert_eq(lahar_query_parse(text, size, &arena, &root, &error), LAHAR_OK, "%s: %s", text,
                  error.message);
     cr_assert_eq(lahar_query_bind(root, &context, &error), LAHAR_OK, "%s: %s", text, error.message);

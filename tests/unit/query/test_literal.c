@@ -162,8 +162,8 @@ static void expect_time(const char *text, int64_t first_ns, int64_t last_ns)
 {
     struct lahar_interval interval = {0, 0};
     const char *reason = "";
-    cr_assert(lahar_query_time_parse(text, strlen(text), 1000 * NS, &interval, &reason), "%s: %s",
-              text, reason);
+    cr_assert(lahar_query_time_parse(text, strlen(text), 1000 * NS, NULL, &interval, &reason),
+              "%s: %s", text, reason);
     cr_expect_eq(interval.first_ns, first_ns, "%s: %" PRId64, text, interval.first_ns);
     cr_expect_eq(interval.last_ns, last_ns, "%s: %" PRId64, text, interval.last_ns);
 }
@@ -234,8 +234,9 @@ Test(literal, refuses_wrong_times)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct lahar_interval interval;
         const char *reason = NULL;
-        cr_expect_not(lahar_query_time_parse(wrong[i], strlen(wrong[i]), 0, &interval, &reason),
-                      "%s", wrong[i]);
+        cr_expect_not(
+            lahar_query_time_parse(wrong[i], strlen(wrong[i]), 0, NULL, &interval, &reason), "%s",
+            wrong[i]);
         cr_expect_not_null(reason);
     }
 }

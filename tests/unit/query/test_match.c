@@ -58,7 +58,8 @@ TestSuite(match, .init = setup, .fini = teardown);
 
 static lahar_status bind(const char *text, struct lahar_query_node **root, lahar_error *error)
 {
-    const struct lahar_bind_context context = {catalog, &arena, INT64_C(1000000000000)};
+    const struct lahar_bind_context context = {
+        .catalog = catalog, .arena = &arena, .now_ns = INT64_C(1000000000000)};
     lahar_error_clear(error);
     LAHAR_TRY(lahar_query_parse(text, strlen(text), &arena, root, error));
     return lahar_query_bind(*root, &context, error);

@@ -42,7 +42,8 @@ static struct founds evaluate(lahar_store *store, const char *text, size_t size,
     options.to_id = end_id;
     cr_assert_eq(lahar_query_parse(text, size, &arena, &root, &error), LAHAR_OK);
     struct lahar_io *io = lahar_store_io(store);
-    const struct lahar_bind_context context = {catalog, &arena, io->ops->realtime_ns(io)};
+    const struct lahar_bind_context context = {
+        .catalog = catalog, .arena = &arena, .now_ns = io->ops->realtime_ns(io)};
     cr_assert_eq(lahar_query_bind(root, &context, &error), LAHAR_OK);
     cr_assert_eq(lahar_scan(store, &options, &cursor, &error), LAHAR_OK);
     lahar_status status = LAHAR_OK;
