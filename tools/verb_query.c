@@ -22,6 +22,7 @@ static const char USAGE[] =
     "  --last TIME     only the last 90s, 15m, 1h30m, 7d (by event time)\n"
     "  --from TIME     event time from here on: 2024-05-17, 2024-05-17T09:30:00Z,\n"
     "  --to TIME       and before here; now-1h, @1715900000\n"
+    "  --tz ZONE       of times that name none: UTC (default), +02:00, Europe/Berlin\n"
     "  -n, --limit N   at most N events; default 100, 0 for no limit\n"
     "  --order ORDER   -id (default), id, -time or time\n"
     "  --count HOW     exact (default), atleast:N, none, or only: the number alone\n"
@@ -39,6 +40,7 @@ enum {
     OPTION_LAST,
     OPTION_FROM,
     OPTION_TO,
+    OPTION_TZ,
     OPTION_ORDER,
     OPTION_COUNT,
     OPTION_FACET,
@@ -55,6 +57,7 @@ static const struct option_spec OPTIONS[] = {
     {"last", OPTION_LAST, true},
     {"from", OPTION_FROM, true},
     {"to", OPTION_TO, true},
+    {"tz", OPTION_TZ, true},
     {"order", OPTION_ORDER, true},
     {"count", OPTION_COUNT, true},
     {"facet", OPTION_FACET, true},
@@ -82,6 +85,8 @@ struct query_request {
     const char *stream_name; /* NULL: all */
     lahar_query_options options;
     int64_t now_ns;
+    const char *from; /* as given; NULL: open */
+    const char *to;
     struct facet_request facets[FACETS_MAX];
     size_t facet_count;
     const char *histogram; /* as given; NULL: none */
@@ -123,14 +128,31 @@ static bool parse_count(const char *text, lahar_query_options *options)
     return true;
 }
 
-static bool parse_time(const char *option, const char *text, int64_t now_ns, int64_t *time_ns_out)
+/* In the zone asked for, as the expression's times are. */
+static bool parse_time(const struct query_request *request, lahar_store *store, const char *option,
+                       const char *text, int64_t *time_ns_out)
 {
-    if (!time_text_parse(text, now_ns, time_ns_out)) {
-        complain("%s: '%s' is not a time; try 2024-05-17, 2024-05-17T09:30:00Z or now-1h", option,
-                 text);
-        return false;
+    int64_t end_ns = 0;
+    lahar_error error = {.status = LAHAR_OK};
+    if (request->options.time_zone == NULL) {
+        if (time_text_parse(text, request->now_ns, time_ns_out)) {
+            return true;
+        }
+    } else if (lahar_query_time(store, text, request->options.time_zone, request->now_ns,
+                                time_ns_out, &end_ns, &error) == LAHAR_OK) {
+        return true;
     }
-    return true;
+    complain("%s: '%s' is not a time; try 2024-05-17, 2024-05-17T09:30:00Z or now-1h%s%s", option,
+             text, error.status == LAHAR_OK ? "" : ": ", error.message);
+    return false;
+}
+
+static bool parse_bounds(struct query_request *request, lahar_store *store)
+{
+    return (request->from == NULL ||
+            parse_time(request, store, "--from", request->from, &request->options.from_ns)) &&
+           (request->to == NULL ||
+            parse_time(request, store, "--to", request->to, &request->options.to_ns));
 }
 
 static bool parse_last(struct query_request *request, const char *text)
@@ -189,9 +211,14 @@ static bool take_option(struct query_request *request, int option, const char *v
     case OPTION_LAST:
         return parse_last(request, value);
     case OPTION_FROM:
-        return parse_time("--from", value, request->now_ns, &request->options.from_ns);
+        request->from = value;
+        return true;
     case OPTION_TO:
-        return parse_time("--to", value, request->now_ns, &request->options.to_ns);
+        request->to = value;
+        return true;
+    case OPTION_TZ:
+        request->options.time_zone = value;
+        return true;
     case OPTION_ORDER:
         return parse_order(value, &request->options.order);
     case OPTION_COUNT:
@@ -348,7 +375,9 @@ static enum exit_status run(struct query_request *request)
     if (status != EXIT_STATUS_DONE) {
         return status;
     }
-    status = store_access_stream(store, request->stream_name, &request->options.stream);
+    status = parse_bounds(request, store)
+                 ? store_access_stream(store, request->stream_name, &request->options.stream)
+                 : complain_of_usage("query", NULL);
     if (status == EXIT_STATUS_DONE &&
         lahar_query_open(store, request->expression, strlen(request->expression), &request->options,
                          &query, &error) != LAHAR_OK) {

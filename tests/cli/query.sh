@@ -31,6 +31,26 @@ case_lines_for_people()
     expect_err_empty
 }
 
+case_zones()
+{
+    store_of_three
+    # Two hours east of UTC, the day begins at 22:00 of the day before.
+    ok "$LAHAR" query store 'time:2024-05-17T12' --tz +02:00 --count only
+    expect_out 1
+    ok "$LAHAR" query store 'time<2024-05-17T14:00:00' --tz +02:00 --count only
+    expect_out 2
+    ok "$LAHAR" query store --tz +02:00 --from 2024-05-17T13:00:00 --to 2024-05-17T14:00:00 --count only
+    expect_out 1
+    ok "$LAHAR" query store --from 2024-05-17T13:00:00 --count only
+    expect_out 0
+    run "$LAHAR" query store --tz Middle/Earth
+    expect_status 2
+    if [ -r /usr/share/zoneinfo/Europe/Berlin ]; then
+        ok "$LAHAR" query store 'time:2024-05-17T12' --tz Europe/Berlin --count only
+        expect_out 1
+    fi
+}
+
 case_facets_and_histogram()
 {
     store_of_three
