@@ -262,11 +262,13 @@ struct texts {
     int64_t middle_ns;
 };
 
-static void put_uuid(char *out, const lahar_uuid *uuid)
+/* name and the uuid. */
+static void put_uuid(char out[EXPRESSION_SIZE], const char *name, const lahar_uuid *uuid)
 {
+    int size = snprintf(out, EXPRESSION_SIZE, "%s", name);
     for (int i = 0; i < 16; i++) {
-        out += sprintf(out, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
-                       uuid->bytes[i]);
+        size += snprintf(out + size, EXPRESSION_SIZE - (size_t)size, "%s%02x",
+                         i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid->bytes[i]);
     }
 }
 
@@ -279,8 +281,7 @@ static void choose(struct bench *bench, struct texts *texts)
     uint32_t component_count = 0;
     for (uint64_t i = 0; i < RUNS; i++) {
         workload_w1_event(bench->maker.w1, bench->event_count / RUNS * i, &event);
-        (void)strcpy(texts->uuids[i], "uuid:");
-        put_uuid(texts->uuids[i] + 5, &event.uuid);
+        put_uuid(texts->uuids[i], "uuid:", &event.uuid);
         for (int j = 0; j < WORKLOAD_W1_UPDATED; j++) {
             const lahar_pair *pair = &event.updated[j];
             if (pair->key.size == 8 && memcmp(pair->key.data, "filename", 8) == 0) {
@@ -310,8 +311,7 @@ static void choose(struct bench *bench, struct texts *texts)
     for (uint32_t j = 1; j < component_count; j++) {
         most = counts[j] > counts[most] ? j : most;
     }
-    (void)strcpy(texts->component, "component:");
-    put_uuid(texts->component + 10, &components[most]);
+    put_uuid(texts->component, "component:", &components[most]);
 }
 
 static void measure_look_ups(struct bench *bench, const struct texts *texts)
