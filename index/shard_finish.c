@@ -45,7 +45,8 @@ static void *allocate_array(const struct finish *finish, size_t count, size_t si
 static bool allocate_all(struct finish *finish)
 {
     const struct lahar_shard_builder *builder = finish->builder;
-    finish->order = allocate_array(finish, builder->terms.term_count, sizeof(uint32_t));
+    finish->order =
+        lahar_allocate(builder->allocator, (builder->terms.term_count + 1) * sizeof(uint32_t));
     finish->first_of_field = allocate_array(finish, builder->field_count, sizeof(uint64_t));
     finish->directory.fields =
         allocate_array(finish, builder->field_count, sizeof(struct lahar_directory_field));
@@ -113,9 +114,10 @@ static bool allocate_items(struct finish *finish)
         const size_t count = (size_t)(finish->first_of_field[i + 1] - finish->first_of_field[i]);
         count_max = count > count_max ? count : count_max;
     }
-    finish->items = allocate_array(finish, count_max, sizeof *finish->items);
-    finish->scratch = allocate_array(finish, count_max, sizeof *finish->scratch);
-    finish->references = allocate_array(finish, count_max, sizeof *finish->references);
+    const lahar_allocator *allocator = finish->builder->allocator;
+    finish->items = lahar_allocate(allocator, (count_max + 1) * sizeof *finish->items);
+    finish->scratch = lahar_allocate(allocator, (count_max + 1) * sizeof *finish->scratch);
+    finish->references = lahar_allocate(allocator, (count_max + 1) * sizeof *finish->references);
     return finish->items != NULL && finish->scratch != NULL && finish->references != NULL;
 }
 
@@ -266,7 +268,7 @@ static bool write_presence(struct finish *finish, size_t field)
     /* All documents, the common case, needs no list of them. */
     uint32_t *documents = NULL;
     if (count != finish->builder->document_count) {
-        documents = allocate_array(finish, count, sizeof *documents);
+        documents = lahar_allocate(finish->builder->allocator, (count + 1) * sizeof *documents);
         if (documents == NULL) {
             return false;
         }
@@ -410,7 +412,8 @@ static bool make_groups(struct finish *finish)
 {
     const struct lahar_shard_builder *builder = finish->builder;
     uint32_t key_count = 0;
-    uint32_t *keys = allocate_array(finish, builder->document_count, sizeof *keys);
+    uint32_t *keys =
+        lahar_allocate(builder->allocator, ((size_t)builder->document_count + 1) * sizeof *keys);
     if (keys == NULL) {
         return false;
     }

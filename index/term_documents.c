@@ -76,9 +76,9 @@ static bool gather_objects(struct lahar_term_documents *documents)
     const struct lahar_builder_objects *objects = &builder->objects;
     const lahar_allocator *allocator = builder->allocator;
     documents->object_ends =
-        lahar_allocate_zeroed(allocator, (size_t)objects->count + 1, sizeof(uint32_t));
+        lahar_allocate(allocator, ((size_t)objects->count + 1) * sizeof(uint32_t));
     documents->object_documents =
-        lahar_allocate_zeroed(allocator, objects->document_count + 1, sizeof(uint32_t));
+        lahar_allocate(allocator, (objects->document_count + 1) * sizeof(uint32_t));
     documents->references =
         lahar_allocate_zeroed(allocator, (size_t)objects->count + 1, sizeof(uint64_t));
     documents->bits = lahar_allocate_zeroed(allocator, (size_t)builder->document_count / 64 + 1,
