@@ -20,6 +20,7 @@
 #include "bench/workload_w2.h"
 #include "engine/event/row.h"
 #include "engine/rollover/rollover_index.h"
+#include "engine/segment/block_reader.h"
 #include "engine/segment/block_writer.h"
 
 enum {
@@ -327,6 +328,7 @@ struct times {
     double compress;
     double feed;
     double finish;
+    double read;
     uint64_t block_bytes;
     uint64_t shard_bytes;
 };
@@ -338,6 +340,28 @@ struct pipeline {
     struct lahar_buffer block;
     struct lahar_buffer shard;
 };
+
+/* Opens the block and reads all of its events. */
+static void read_block(const struct bench *bench, const struct pipeline *pipeline,
+                       struct lahar_arena *arena, struct times *times)
+{
+    const struct lahar_stream *stream = lahar_schema_stream(bench->catalog, bench->stream);
+    uint8_t *stored = malloc(pipeline->block.size);
+    require(stored != NULL, "allocation");
+    memcpy(stored, pipeline->block.data, pipeline->block.size);
+    struct lahar_block *block = NULL;
+    lahar_event event;
+    const double start = thread_seconds();
+    require(lahar_block_create(stored, pipeline->block.size, stream, &lahar_allocator_libc, &block,
+                               NULL) == LAHAR_OK,
+            "opening a block");
+    for (uint32_t row = 0; row < lahar_block_row_count(block); row++) {
+        lahar_arena_reset(arena);
+        require(lahar_block_read(block, row, arena, &event, NULL) == LAHAR_OK, "reading");
+    }
+    lahar_block_release(block);
+    times->read += thread_seconds() - start;
+}
 
 static void finish_block(struct pipeline *pipeline, bool with_index, struct times *times)
 {
@@ -364,6 +388,8 @@ static struct times run_group(const struct bench *bench, struct pipeline *pipeli
 {
     struct times times = {0};
     struct walk walk = start_walk(bench);
+    struct lahar_arena arena; /* of what is read back */
+    lahar_arena_init(&arena, &lahar_allocator_libc, 0);
     lahar_event event;
     uint32_t size = 0;
     const double start = thread_seconds();
@@ -376,16 +402,18 @@ static struct times run_group(const struct bench *bench, struct pipeline *pipeli
         if (!has_event ||
             lahar_block_writer_raw_size(pipeline->writer) + size > LAHAR_BLOCK_RAW_SIZE) {
             finish_block(pipeline, with_index, &times);
+            read_block(bench, pipeline, &arena, &times);
         }
     }
     const double filled = thread_seconds();
-    times.fill = filled - start - times.encode - times.feed - times.compress;
+    times.fill = filled - start - times.encode - times.feed - times.compress - times.read;
     lahar_buffer_clear(&pipeline->shard);
     require(!with_index ||
                 lahar_index_feed_finish(pipeline->feed, &pipeline->shard, NULL) == LAHAR_OK,
             "a shard");
     times.finish = thread_seconds() - filled;
     times.shard_bytes = pipeline->shard.size;
+    lahar_arena_deinit(&arena);
     lahar_arena_deinit(&walk.arena);
     return times;
 }
@@ -411,6 +439,7 @@ static void run_blocks(const struct bench *bench, bool with_block, bool with_ind
     if (with_block) {
         report(bench, "block, in all", times.fill + times.encode + times.compress,
                times.block_bytes);
+        report(bench, "block read", times.read, 0);
     }
     if (with_index) {
         report(bench, "index feed", times.feed, 0);

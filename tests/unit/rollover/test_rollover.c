@@ -1,6 +1,8 @@
 /* Rollover: limits of groups, failures, what ends up in the index. */
 #include "../store/store_fixture.h"
+#include "engine/rollover/rollover.h"
 #include "engine/store/snapshot.h"
+#include "engine/store/store_state.h"
 
 static lahar_stat stat_of(struct store_fixture *fixture)
 {
@@ -71,6 +73,35 @@ Test(rollover, begins_by_itself_at_an_age)
     lahar_sim_disk_advance(fixture.disk, UINT64_C(600000000));
     step_all(&fixture, 50);
     cr_assert_eq(stat_of(&fixture).rollovers, 1);
+    store_fixture_close(&fixture);
+    store_fixture_deinit(&fixture);
+}
+
+Test(rollover, compresses_as_hard_as_the_backlog_allows)
+{
+    struct store_fixture fixture;
+    store_fixture_init(&fixture, 1);
+    fixture.options.group_size_bytes = 40000;
+    store_fixture_open(&fixture);
+    struct lahar_rollover *rollover = fixture.store->rollover;
+    const uint32_t stream = store_fixture_stream(&fixture, 0);
+    cr_assert_eq(lahar_rollover_level(rollover, 0), 6);
+    while (stat_of(&fixture).resident_bytes <= 10000) {
+        store_fixture_add(&fixture, &stream, 1, 10);
+    }
+    const uint64_t resident_bytes = stat_of(&fixture).resident_bytes;
+    /* What is being rolled is no backlog; a quarter of a group behind it is none yet. */
+    cr_assert_eq(lahar_rollover_level(rollover, resident_bytes), 6);
+    cr_assert_eq(lahar_rollover_level(rollover, resident_bytes - 10000), 6);
+    cr_assert_eq(lahar_rollover_level(rollover, resident_bytes - 10001), 1);
+    store_fixture_close(&fixture);
+    fixture.options.compression_level = 9;
+    store_fixture_open(&fixture);
+    cr_assert_eq(lahar_rollover_level(fixture.store->rollover, 0), 9);
+    store_fixture_close(&fixture);
+    fixture.options.no_compression = true;
+    store_fixture_open(&fixture);
+    cr_assert_eq(lahar_rollover_level(fixture.store->rollover, 0), 0);
     store_fixture_close(&fixture);
     store_fixture_deinit(&fixture);
 }
