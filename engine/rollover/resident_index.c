@@ -14,6 +14,8 @@
 #define VIEW_WAIT_NS      UINT64_C(10000000)
 #define NS_PER_SECOND     UINT64_C(1000000000)
 #define QUERIES_RECENT_NS (30 * NS_PER_SECOND)
+#define SAMPLE_NS         (NS_PER_SECOND / 4)
+#define CALM_NS           (3 * NS_PER_SECOND)
 /* Bytes a second up to which a load is taken to leave a core idle. */
 #define IDLE_RATE (UINT64_C(16) << 20)
 
@@ -31,6 +33,7 @@ struct lahar_resident_index {
     uint64_t sampled_ns;    /* monotonic, of the sample below */
     uint64_t sampled_bytes; /* appended until then */
     uint64_t rate;          /* bytes appended a second */
+    uint64_t busy_ns;       /* monotonic, when the load was last heavy; 0: never */
 
     pthread_mutex_t build_mutex; /* held during a step; before mutex */
     pthread_mutex_t mutex;
@@ -312,20 +315,32 @@ static lahar_status build_and_clean(struct lahar_resident_index *index,
 
 /* --- steps ------------------------------------------------------------------------------- */
 
-/* Whether slices are worth their cost now. */
-static bool is_worth_it(struct lahar_resident_index *index)
+/* Takes a new sample of the load when the last one is old. */
+static void sample_load(struct lahar_resident_index *index, uint64_t now)
 {
     struct lahar_journals_stat stat;
+    if (now - index->sampled_ns < SAMPLE_NS) {
+        return;
+    }
+    lahar_journals_stat_get(index->store->journals, &stat);
+    index->rate =
+        (stat.appended_bytes - index->sampled_bytes) * NS_PER_SECOND / (now - index->sampled_ns);
+    index->sampled_bytes = stat.appended_bytes;
+    index->sampled_ns = now;
+    if (index->rate >= IDLE_RATE || stat.resident_bytes >= index->store->group_size_bytes) {
+        index->busy_ns = now;
+    }
+}
+
+/* Whether slices are worth their cost now: somebody asks, or there is nothing better to do. Behind
+ * a heavy load rollover still needs the processor for a while. */
+static bool is_worth_it(struct lahar_resident_index *index)
+{
     const uint64_t now = now_ns(index);
     const uint64_t queried = atomic_load_explicit(&index->queried_ns, memory_order_relaxed);
-    if (now - index->sampled_ns >= NS_PER_SECOND / 4) {
-        lahar_journals_stat_get(index->store->journals, &stat);
-        index->rate = (stat.appended_bytes - index->sampled_bytes) * NS_PER_SECOND /
-                      (now - index->sampled_ns);
-        index->sampled_bytes = stat.appended_bytes;
-        index->sampled_ns = now;
-    }
-    return index->rate < IDLE_RATE || (queried != 0 && now - queried < QUERIES_RECENT_NS);
+    sample_load(index, now);
+    return (queried != 0 && now - queried < QUERIES_RECENT_NS) || index->busy_ns == 0 ||
+           now - index->busy_ns >= CALM_NS;
 }
 
 /* The batches of the next slice; false when there are not enough of them yet. */
