@@ -228,8 +228,11 @@ static lahar_status read_cut(struct lahar_query_worker *worker, struct share *sh
         lahar_shard_terms(unit->shard, field, accept_cut, NULL, &cut, &is_exact, error);
     if (status == LAHAR_OK) {
         lahar_docset_and(&cut, &unit->may);
+        struct lahar_needed_fields needed;
+        lahar_needed_fields_of_test(share->test, lahar_schema_stream(share->catalog, unit->stream),
+                                    &needed);
         share->only_long = true;
-        status = lahar_group_events(worker, unit, &cut, take_event, share, error);
+        status = lahar_group_events(worker, unit, &cut, &needed, take_event, share, error);
         share->only_long = false;
     }
     lahar_docset_deinit(&cut);
@@ -275,12 +278,18 @@ static bool find_terms(const struct lahar_unit *unit, const struct share *share,
     return size > 0;
 }
 
-/* Adds what a unit has to the worker's table. */
-static lahar_status merge(struct share *share, struct lahar_tally *tally, lahar_error *error)
+/* Adds one table to another; from may be left with what into had, which is none then. */
+static lahar_status merge(struct lahar_tally *into, struct lahar_tally *from, lahar_error *error)
 {
-    for (size_t i = 0; i < tally->entry_count; i++) {
-        LAHAR_TRY(lahar_tally_add(&share->tally, tally->entries[i].key, tally->entries[i].count, 0,
-                                  NULL, error));
+    if (into->entry_count == 0) {
+        const struct lahar_tally empty = *into;
+        *into = *from;
+        *from = empty;
+        return LAHAR_OK;
+    }
+    for (size_t i = 0; i < from->entry_count; i++) {
+        LAHAR_TRY(
+            lahar_tally_add(into, from->entries[i].key, from->entries[i].count, 0, NULL, error));
     }
     return LAHAR_OK;
 }
@@ -306,7 +315,7 @@ static lahar_status count_terms(struct lahar_query_worker *worker, struct share 
     share->into = &share->tally;
     share->sums = unit_sums;
     if (status == LAHAR_OK) {
-        status = merge(share, &tally, error);
+        status = merge(&share->tally, &tally, error);
         *unit_sums = sums;
     }
     lahar_tally_deinit(&tally);
@@ -344,7 +353,9 @@ static lahar_status group_unit(struct lahar_query_worker *worker, void *context,
         }
         worker->context.shards_failed++;
     }
-    return lahar_group_events(worker, unit, &unit->may, take_event, share, error);
+    struct lahar_needed_fields needed;
+    lahar_needed_fields_of_test(share->test, stream, &needed);
+    return lahar_group_events(worker, unit, &unit->may, &needed, take_event, share, error);
 }
 
 /* --- the answer --------------------------------------------------------------------------- */
@@ -391,10 +402,8 @@ static lahar_status run(struct lahar_query *query, const struct lahar_test *test
     }
     status = lahar_query_group(query, group_unit, shares, sizeof *shares, error);
     for (uint32_t i = 0; i < workers; i++) {
-        const struct lahar_tally *part = &shares[i].tally;
-        for (size_t j = 0; j < part->entry_count && status == LAHAR_OK; j++) {
-            status = lahar_tally_add(tally, part->entries[j].key, part->entries[j].count, 0, NULL,
-                                     error);
+        if (status == LAHAR_OK) {
+            status = merge(tally, &shares[i].tally, error);
         }
         lahar_tally_deinit(&shares[i].tally);
         lahar_buffer_deinit(&shares[i].scratch);
@@ -414,7 +423,7 @@ static lahar_status give(struct lahar_query *query, struct lahar_facet_result *r
 {
     struct lahar_tally *tally = &result->tally;
     const size_t count = limit == 0 || limit > tally->entry_count ? tally->entry_count : limit;
-    lahar_tally_sort(tally);
+    lahar_tally_sort(tally, count);
     result->values = lahar_allocate(query->allocator, (count + 1) * sizeof *result->values);
     if (result->values == NULL) {
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for %zu values", count);

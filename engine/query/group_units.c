@@ -61,6 +61,7 @@ cleanup:
 
 lahar_status lahar_group_events(struct lahar_query_worker *worker, struct lahar_unit *unit,
                                 const struct lahar_docset *set,
+                                const struct lahar_needed_fields *needed,
                                 lahar_status (*take)(void *context, const lahar_event *event,
                                                      lahar_error *error),
                                 void *context, lahar_error *error)
@@ -75,7 +76,8 @@ lahar_status lahar_group_events(struct lahar_query_worker *worker, struct lahar_
             LAHAR_TRY(lahar_query_check(worker->query, error));
         }
         lahar_arena_reset(&own->arena);
-        const lahar_status status = lahar_unit_read(unit, own, d, &own->arena, &event, &reason);
+        const lahar_status status =
+            lahar_unit_read_fields(unit, own, d, needed, &own->arena, &event, &reason);
         if (status == LAHAR_CORRUPT) {
             uint32_t first = 0;
             uint32_t end = 0;

@@ -107,9 +107,46 @@ static int compare(const void *a, const void *b)
     return order != 0 ? order : (x->key.size > y->key.size) - (x->key.size < y->key.size);
 }
 
-void lahar_tally_sort(struct lahar_tally *tally)
+/* Restores a heap whose worst entry is on top, below place i. */
+static void sift_down(struct lahar_tally_entry *heap, size_t count, size_t i)
 {
-    if (tally->entry_count != 0) {
-        qsort(tally->entries, tally->entry_count, sizeof *tally->entries, compare);
+    const struct lahar_tally_entry entry = heap[i];
+    for (;;) {
+        size_t child = 2 * i + 1;
+        if (child >= count) {
+            break;
+        }
+        if (child + 1 < count && compare(&heap[child + 1], &heap[child]) > 0) {
+            child++;
+        }
+        if (compare(&entry, &heap[child]) >= 0) {
+            break;
+        }
+        heap[i] = heap[child];
+        i = child;
     }
+    heap[i] = entry;
+}
+
+void lahar_tally_sort(struct lahar_tally *tally, size_t most)
+{
+    struct lahar_tally_entry *entries = tally->entries;
+    const size_t count = most < tally->entry_count ? most : tally->entry_count;
+    if (count == 0) {
+        return;
+    }
+    if (count < tally->entry_count) {
+        for (size_t i = count / 2; i-- > 0;) {
+            sift_down(entries, count, i);
+        }
+        for (size_t i = count; i < tally->entry_count; i++) {
+            if (compare(&entries[i], &entries[0]) < 0) {
+                const struct lahar_tally_entry worst = entries[0];
+                entries[0] = entries[i];
+                entries[i] = worst;
+                sift_down(entries, count, 0);
+            }
+        }
+    }
+    qsort(entries, count, sizeof *entries, compare);
 }

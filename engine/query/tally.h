@@ -31,7 +31,8 @@ void lahar_tally_deinit(struct lahar_tally *tally);
 lahar_status lahar_tally_add(struct lahar_tally *tally, lahar_bytes key, uint64_t count,
                              uint64_t stamp, bool *is_added_out, lahar_error *error);
 
-/* Orders the entries by count, the highest first, then by key; no key can be added any more. */
-void lahar_tally_sort(struct lahar_tally *tally);
+/* Puts the first most entries in order by count, the highest first, then by key; the others come
+ * behind them in no order. No key can be added any more. */
+void lahar_tally_sort(struct lahar_tally *tally, size_t most);
 
 #endif

@@ -214,6 +214,12 @@ lahar_status lahar_unit_open(struct lahar_unit *unit, struct lahar_unit_context 
     }
     unit->is_open = true;
     if (context->authorize != NULL) {
+        unit->needed = (struct lahar_needed_fields){.is_all = true}; /* the host sees it all */
+    } else {
+        lahar_needed_fields_of(context->filter, lahar_schema_stream(context->catalog, unit->stream),
+                               &unit->needed);
+    }
+    if (context->authorize != NULL) {
         LAHAR_TRY(distrust_all(unit, context, error));
     }
     clip(unit, context);
@@ -377,6 +383,20 @@ lahar_status lahar_unit_read(struct lahar_unit *unit, struct lahar_unit_context 
     return lahar_block_read(unit->block, row, arena, event_out, error);
 }
 
+lahar_status lahar_unit_read_fields(struct lahar_unit *unit, struct lahar_unit_context *context,
+                                    uint32_t document, const struct lahar_needed_fields *needed,
+                                    struct lahar_arena *arena, lahar_event *event_out,
+                                    lahar_error *error)
+{
+    uint32_t row = 0;
+    if (unit->segment == NULL || needed->is_all) {
+        return lahar_unit_read(unit, context, document, arena, event_out, error);
+    }
+    LAHAR_TRY(load_block(unit, context, document, &row, error));
+    return lahar_block_read_fields(unit->block, row, needed->items, needed->count, arena, event_out,
+                                   error);
+}
+
 lahar_status lahar_unit_id(struct lahar_unit *unit, struct lahar_unit_context *context,
                            uint32_t document, uint64_t *id_out, lahar_error *error)
 {
@@ -440,7 +460,8 @@ static lahar_status match_document(struct lahar_unit *unit, struct lahar_unit_co
         context->scanned_bytes += lahar_load_u32(row->row);
     }
     lahar_arena_reset(&context->arena);
-    LAHAR_TRY(lahar_unit_read(unit, context, document, &context->arena, &event, error));
+    LAHAR_TRY(lahar_unit_read_fields(unit, context, document, &unit->needed, &context->arena,
+                                     &event, error));
     if (event.id < context->prune.first_id || event.id >= context->prune.end_id) {
         return LAHAR_OK;
     }

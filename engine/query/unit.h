@@ -7,6 +7,7 @@
 #ifndef LAHAR_QUERY_UNIT_H
 #define LAHAR_QUERY_UNIT_H
 
+#include "engine/query/needed_fields.h"
 #include "engine/query/shard_query.h"
 #include "engine/store/snapshot.h"
 #include "lahar/read.h"
@@ -66,9 +67,10 @@ struct lahar_unit {
 
     bool is_open;
     bool has_unverified;
-    struct lahar_docset may;        /* documents that match or may */
-    struct lahar_docset unverified; /* those among them to be looked at */
-    uint64_t lost_count;            /* matches in blocks that cannot be read */
+    struct lahar_docset may;           /* documents that match or may */
+    struct lahar_docset unverified;    /* those among them to be looked at */
+    struct lahar_needed_fields needed; /* to decide them */
+    uint64_t lost_count;               /* matches in blocks that cannot be read */
 
     bool is_counted;
     uint64_t total;
@@ -93,6 +95,11 @@ void lahar_unit_deinit(struct lahar_unit *unit, const lahar_allocator *allocator
 lahar_status lahar_unit_read(struct lahar_unit *unit, struct lahar_unit_context *context,
                              uint32_t document, struct lahar_arena *arena, lahar_event *event_out,
                              lahar_error *error);
+/* The same of those fields of an event file alone that are needed; others may be there. */
+lahar_status lahar_unit_read_fields(struct lahar_unit *unit, struct lahar_unit_context *context,
+                                    uint32_t document, const struct lahar_needed_fields *needed,
+                                    struct lahar_arena *arena, lahar_event *event_out,
+                                    lahar_error *error);
 /* Id and event time without reading more than is needed. */
 lahar_status lahar_unit_id(struct lahar_unit *unit, struct lahar_unit_context *context,
                            uint32_t document, uint64_t *id_out, lahar_error *error);

@@ -337,7 +337,7 @@ Test(facet, table_counts_and_survives_refused_memory)
         }
         if (failing.refused_count == 0) {
             cr_assert_eq(tally.entry_count, 200);
-            lahar_tally_sort(&tally);
+            lahar_tally_sort(&tally, tally.entry_count);
             cr_assert_eq(tally.entries[0].count, 6);
             cr_assert_eq(memcmp(tally.entries[0].key.data, "7", 1), 0);
             cr_assert_eq(tally.entries[1].count, 3);
