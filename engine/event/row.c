@@ -363,6 +363,39 @@ static void read_keywords(struct lahar_reader *reader, struct lahar_arena *arena
     value->as.keywords.count = (size_t)count;
 }
 
+/* A pair that is not null and whose sizes have one byte each, as nearly all do; false, with nothing
+ * read, for any other. */
+static inline bool read_short_pair(struct lahar_reader *reader, lahar_pair *pair)
+{
+    const uint8_t *next = reader->next;
+    const size_t left = lahar_reader_left(reader);
+    const size_t key_size = left == 0 ? 0x80 : *next;
+    if (key_size >= 0x80 || left < key_size + 2) {
+        return false;
+    }
+    const uint8_t *value = next + 1 + key_size; /* its size + 1, then its bytes */
+    if (*value >= 0x80 || *value == 0 || left - 1 - key_size < *value) {
+        return false;
+    }
+    pair->key = (lahar_bytes){next + 1, key_size};
+    pair->value = (lahar_bytes){value + 1, (size_t)*value - 1};
+    pair->is_null = false;
+    reader->next = value + *value;
+    return true;
+}
+
+static void read_pair(struct lahar_reader *reader, lahar_pair *pair)
+{
+    pair->key = read_sized(reader);
+    const uint64_t n = read_size(reader);
+    pair->is_null = n == 0;
+    pair->value = (lahar_bytes){NULL, 0};
+    if (n != 0) {
+        const uint8_t *data = lahar_read_bytes(reader, n - 1);
+        pair->value = (lahar_bytes){data, data == NULL ? 0 : (size_t)(n - 1)};
+    }
+}
+
 static void read_map(struct lahar_reader *reader, struct lahar_arena *arena, lahar_value *value,
                      bool *out_of_memory)
 {
@@ -371,13 +404,8 @@ static void read_map(struct lahar_reader *reader, struct lahar_arena *arena, lah
     /* A local copy stays in registers while the pairs are written. */
     struct lahar_reader local = *reader;
     for (size_t i = 0; items != NULL && i < count && !local.failed; i++) {
-        items[i].key = read_sized(&local);
-        const uint64_t n = read_size(&local);
-        items[i].is_null = n == 0;
-        items[i].value = (lahar_bytes){NULL, 0};
-        if (n != 0) {
-            const uint8_t *data = lahar_read_bytes(&local, n - 1);
-            items[i].value = (lahar_bytes){data, data == NULL ? 0 : (size_t)(n - 1)};
+        if (!read_short_pair(&local, &items[i])) {
+            read_pair(&local, &items[i]);
         }
     }
     *reader = local;
