@@ -5,12 +5,11 @@
 #include "engine/format/text_reader_internal.h"
 #include "io/base/error.h"
 
-enum lahar_record_put lahar_text_reader_put(struct lahar_text_reader *reader, lahar_bytes name,
-                                            lahar_bytes value, bool is_null)
+enum lahar_record_put lahar_text_reader_put_entry(struct lahar_text_reader *reader,
+                                                  const struct lahar_field_entry *entry,
+                                                  lahar_bytes name, lahar_bytes value, bool is_null)
 {
     struct lahar_record *record = &reader->record;
-    const struct lahar_field_entry *entry =
-        lahar_field_map_find(&reader->fields, name.data, name.size);
     if (entry != NULL && entry->is_time && !is_null) {
         lahar_record_take_time(record, value);
     }
@@ -23,6 +22,13 @@ enum lahar_record_put lahar_text_reader_put(struct lahar_text_reader *reader, la
         return lahar_record_put_null(record, entry) ? LAHAR_PUT_EXACT : LAHAR_PUT_NO_MEMORY;
     }
     return lahar_record_put_text(record, entry, value);
+}
+
+enum lahar_record_put lahar_text_reader_put(struct lahar_text_reader *reader, lahar_bytes name,
+                                            lahar_bytes value, bool is_null)
+{
+    return lahar_text_reader_put_entry(
+        reader, lahar_field_map_find(&reader->fields, name.data, name.size), name, value, is_null);
 }
 
 lahar_status lahar_text_reader_put_or_say(struct lahar_text_reader *reader, lahar_bytes name,

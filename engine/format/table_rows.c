@@ -56,6 +56,7 @@ lahar_status lahar_table_rows_init(struct lahar_text_reader *reader, lahar_error
     lahar_table_parser_init(&table->parser, allocator, &style);
     lahar_table_parser_init(&table->header_parser, allocator, &style);
     lahar_buffer_init(&table->header, allocator);
+    lahar_arena_init(&table->arena, allocator, 0);
     table->null_text = is_tsv ? format->tsv_null : format->csv_null;
     table->trims = !is_tsv && format->csv_trim;
     table->empty_is_null = is_tsv ? format->tsv_empty_as_default : format->csv_empty_as_default;
@@ -73,6 +74,8 @@ void lahar_table_rows_deinit(struct lahar_text_reader *reader)
     lahar_table_parser_deinit(&table->parser);
     lahar_table_parser_deinit(&table->header_parser);
     lahar_buffer_deinit(&table->header);
+    lahar_arena_deinit(&table->arena);
+    lahar_release(reader->options.allocator, table->columns);
 }
 
 /* Passes over blank lines and the NUL bytes of a hole. */
@@ -116,6 +119,7 @@ lahar_status lahar_table_take_header(struct lahar_text_reader *reader, const uin
     lahar_table_parser_reset(&table->header_parser);
     table->header_start = start;
     table->has_header = true;
+    table->mapped = NULL;
     return lahar_table_parse(&table->header_parser, table->header.data + start,
                              table->header.size - start, true) == LAHAR_TABLE_DONE
                ? LAHAR_OK
@@ -127,7 +131,9 @@ struct cell {
     lahar_bytes name;
     lahar_bytes value;
     bool is_null;
-    bool is_odd; /* written otherwise than its value would be */
+    bool is_odd;      /* written otherwise than its value would be */
+    bool has_default; /* the field has a DEFAULT */
+    const struct lahar_field_entry *entry;
 };
 
 static bool is_space(uint8_t c)
@@ -180,13 +186,48 @@ static bool read_cell(struct lahar_text_reader *reader, const uint8_t *text, siz
     }
     find_null(table, text, index, cell_out);
     if (index < table->header_parser.field_count) {
-        return lahar_table_value(&table->header_parser, table->header.data + table->header_start,
-                                 index, arena, &cell_out->name);
+        const struct lahar_table_column *column = &table->columns[index];
+        cell_out->name = column->name;
+        cell_out->entry = column->entry;
+        cell_out->has_default = column->has_default;
+        return true;
     }
     char storage[LAHAR_COLUMN_NAME_SIZE];
     const lahar_bytes name = lahar_column_name(index, storage);
     cell_out->name = (lahar_bytes){lahar_arena_copy(arena, storage, name.size), name.size};
+    cell_out->entry = lahar_field_map_find(&reader->fields, storage, name.size);
     return cell_out->name.data != NULL;
+}
+
+/* Looks up what the header's columns stand for, once for many rows. */
+static bool map_columns(struct lahar_text_reader *reader)
+{
+    struct lahar_table_rows *table = &reader->of.table;
+    const size_t count = table->header_parser.field_count;
+    if (table->mapped == reader->fields.entries) {
+        return true;
+    }
+    struct lahar_table_column *columns =
+        lahar_reallocate(reader->options.allocator, table->columns, (count + 1) * sizeof *columns);
+    if (columns == NULL) {
+        return false;
+    }
+    table->columns = columns;
+    lahar_arena_reset(&table->arena);
+    for (size_t i = 0; i < count; i++) {
+        struct lahar_table_column *column = &columns[i];
+        *column = (struct lahar_table_column){0};
+        if (!lahar_table_value(&table->header_parser, table->header.data + table->header_start, i,
+                               &table->arena, &column->name)) {
+            return false;
+        }
+        column->entry = lahar_field_map_find(&reader->fields, column->name.data, column->name.size);
+        column->has_default =
+            column->entry != NULL && column->entry->is_declared &&
+            lahar_columns_have_default(reader->options.columns, column->entry->field);
+    }
+    table->mapped = reader->fields.entries;
+    return true;
 }
 
 static bool is_text_type(lahar_type type)
@@ -197,9 +238,8 @@ static bool is_text_type(lahar_type type)
 /* An empty cell of a type that has no empty value is null. */
 static void find_empty(struct lahar_text_reader *reader, struct cell *cell)
 {
-    const struct lahar_field_entry *entry =
-        lahar_field_map_find(&reader->fields, cell->name.data, cell->name.size);
-    if (reader->of.table.empty_is_null && !cell->is_null && cell->value.size == 0 &&
+    const struct lahar_field_entry *entry = cell->entry;
+    if (cell->value.size == 0 && !cell->is_null && reader->of.table.empty_is_null &&
         entry != NULL && entry->is_declared && entry->type != LAHAR_MAP &&
         !is_text_type(entry->type) && !lahar_record_has(&reader->record, entry->field)) {
         cell->is_null = true;
@@ -213,31 +253,20 @@ static void put_exception(struct lahar_buffer *exceptions, size_t index, lahar_b
     lahar_buffer_put_sized(exceptions, text.data, text.size);
 }
 
-/* An empty cell of a field with a DEFAULT is as good as none; its place is among the shape's. */
-static bool has_default(struct lahar_text_reader *reader, const struct cell *cell)
-{
-    const struct lahar_field_entry *entry =
-        lahar_field_map_find(&reader->fields, cell->name.data, cell->name.size);
-    if (cell->value.size != 0 || entry == NULL || !entry->is_declared ||
-        !lahar_columns_have_default(reader->options.columns, entry->field)) {
-        return false;
-    }
-    lahar_buffer_put_varint(&reader->record.shape, (uint64_t)entry->field + 1);
-    return true;
-}
-
 static lahar_status put_cell(struct lahar_text_reader *reader, size_t index, struct cell *cell,
                              struct lahar_buffer *exceptions)
 {
     struct lahar_record *record = &reader->record;
     find_empty(reader, cell);
     const size_t before = record->value_count;
-    if (cell->is_null && cell->is_odd && has_default(reader, cell)) {
+    if (cell->is_null && cell->is_odd && cell->has_default && cell->value.size == 0) {
+        /* As good as none; its place is among the shape's. */
+        lahar_buffer_put_varint(&record->shape, (uint64_t)cell->entry->field + 1);
         put_exception(exceptions, index, cell->value);
         return LAHAR_OK;
     }
     const enum lahar_record_put put =
-        lahar_text_reader_put(reader, cell->name, cell->value, cell->is_null);
+        lahar_text_reader_put_entry(reader, cell->entry, cell->name, cell->value, cell->is_null);
     switch (put) {
     case LAHAR_PUT_PAIR:
         lahar_buffer_put_varint(&record->shape, 0);
@@ -290,6 +319,9 @@ static lahar_status map_row(struct lahar_text_reader *reader, const uint8_t *tex
         return LAHAR_INVALID;
     }
     lahar_record_reset(record);
+    if (!map_columns(reader)) {
+        return LAHAR_NO_MEMORY;
+    }
     put_shape_head(reader);
     /* Exceptions stand behind the places of all fields; they are rare. */
     struct lahar_buffer exceptions;

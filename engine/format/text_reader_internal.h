@@ -45,11 +45,21 @@ struct lahar_json_rows {
     bool is_value;     /* COMPLETE: the record is not an object */
 };
 
+/* What a column of the header stands for. */
+struct lahar_table_column {
+    lahar_bytes name;
+    const struct lahar_field_entry *entry; /* NULL: an attribute */
+    bool has_default;
+};
+
 struct lahar_table_rows {
     struct lahar_table_parser parser;
     struct lahar_table_parser header_parser; /* holds the fields of the header */
     struct lahar_buffer header;              /* the header record as it stands in the file, or as
                                                 it would for a format without one */
+    struct lahar_table_column *columns;      /* owned; of the header's fields */
+    const void *mapped;       /* the field map's entries that columns point to, or NULL */
+    struct lahar_arena arena; /* names of columns */
     lahar_bytes null_text;
     size_t header_start; /* of the parsed text in header */
     bool has_header;
@@ -154,6 +164,10 @@ lahar_status lahar_nifi_log_map(struct lahar_text_reader *reader, lahar_bytes li
 bool lahar_nifi_log_is_start(const uint8_t *text, size_t size);
 
 /* A value under a name: into the declared field, or as an attribute. PAIR: the latter. */
+enum lahar_record_put lahar_text_reader_put_entry(struct lahar_text_reader *reader,
+                                                  const struct lahar_field_entry *entry,
+                                                  lahar_bytes name, lahar_bytes value,
+                                                  bool is_null);
 enum lahar_record_put lahar_text_reader_put(struct lahar_text_reader *reader, lahar_bytes name,
                                             lahar_bytes value, bool is_null);
 /* The same as a status, for the functions above: LAHAR_INVALID with message, LAHAR_NO_MEMORY. */
