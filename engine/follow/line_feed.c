@@ -348,10 +348,10 @@ static lahar_status take_single_lines(struct lahar_follow_worker *worker,
     return LAHAR_OK;
 }
 
-/* Gives the parser many lines at once. */
+/* Gives the parser many lines at once; by_lines: each for itself. */
 static lahar_status take_piece(struct lahar_follow_worker *worker, struct lahar_file_poll *poll,
-                               struct lahar_line_feed *feed, size_t size, bool *stopped_out,
-                               lahar_error *error)
+                               struct lahar_line_feed *feed, size_t size, bool by_lines,
+                               bool *stopped_out, lahar_error *error)
 {
     struct lahar_file_cursor *next = &poll->next;
     const struct lahar_text_position position = {next->offset, next->line, next->text_flags};
@@ -359,8 +359,10 @@ static lahar_status take_piece(struct lahar_follow_worker *worker, struct lahar_
     lahar_text_reader_seek(worker->reader, &position);
     worker->sink.base_offset = 0;
     worker->sink.line_of = worker->reader;
-    lahar_status status = lahar_text_reader_write(worker->reader, feed->data, size, error);
-    if (status == LAHAR_OK && feed->is_last && size == feed->size) {
+    lahar_status status =
+        by_lines ? lahar_text_reader_write_lines(worker->reader, feed->data, size, error)
+                 : lahar_text_reader_write(worker->reader, feed->data, size, error);
+    if (status == LAHAR_OK && !by_lines && feed->is_last && size == feed->size) {
         status = lahar_text_reader_finish(worker->reader, error);
     }
     worker->sink.line_of = NULL;
@@ -407,12 +409,12 @@ lahar_status lahar_line_feed_take(struct lahar_follow_worker *worker,
     if (is_plain && spans_lines(source)) {
         return complete == 0 && feed->size <= source->spec.line_size_max
                    ? LAHAR_OK
-                   : take_piece(worker, poll, feed, complete == 0 ? feed->size : complete,
+                   : take_piece(worker, poll, feed, complete == 0 ? feed->size : complete, false,
                                 &is_stopped, error);
     }
-    if (is_plain && has_independent_lines(source) && complete != 0 &&
-        has_ordinary_lines(source, feed, complete)) {
-        LAHAR_TRY(take_piece(worker, poll, feed, complete, &is_stopped, error));
+    if (is_plain && complete != 0 && has_ordinary_lines(source, feed, complete)) {
+        LAHAR_TRY(take_piece(worker, poll, feed, complete, !has_independent_lines(source),
+                             &is_stopped, error));
     }
     return is_stopped ? LAHAR_OK
                       : take_single_lines(worker, source, poll, feed, &is_stopped, error);

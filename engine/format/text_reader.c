@@ -446,6 +446,38 @@ lahar_status lahar_text_reader_finish(struct lahar_text_reader *reader, lahar_er
     return LAHAR_OK;
 }
 
+/* Behind a line nothing is remembered of it. */
+static void end_line(struct lahar_text_reader *reader)
+{
+    reader->rows = (struct lahar_rows){.state = LAHAR_ROWS_BETWEEN};
+    if (reader->kind == LAHAR_KIND_JSON) {
+        reader->of.json.is_in_array = false;
+        reader->of.json.allows_comma = false;
+    }
+}
+
+lahar_status lahar_text_reader_write_lines(struct lahar_text_reader *reader, const void *data,
+                                           size_t size, lahar_error *error)
+{
+    const uint8_t *p = data;
+    LAHAR_TRY(follow_schema(reader, error));
+    while (size != 0) {
+        const uint8_t *newline = memchr(p, '\n', size);
+        const size_t line_size = newline == NULL ? size : (size_t)(newline - p) + 1;
+        if (!reader->is_started || reader->line <= reader->skip_lines) {
+            LAHAR_TRY(lahar_text_reader_write(reader, p, line_size, error));
+            LAHAR_TRY(lahar_text_reader_finish(reader, error));
+        } else {
+            size_t consumed = 0;
+            LAHAR_TRY(consume(reader, p, line_size, true, &consumed, error));
+        }
+        end_line(reader);
+        p += line_size;
+        size -= line_size;
+    }
+    return LAHAR_OK;
+}
+
 uint64_t lahar_text_reader_offset(const struct lahar_text_reader *reader)
 {
     return reader->offset;

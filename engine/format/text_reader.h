@@ -62,6 +62,10 @@ void lahar_text_reader_destroy(struct lahar_text_reader *reader); /* NULL is all
 /* After a failure the reader can only be destroyed. */
 lahar_status lahar_text_reader_write(struct lahar_text_reader *reader, const void *data,
                                      size_t size, lahar_error *error);
+/* The same for whole lines (the last may lack its end), each of which is read as a file of its own:
+ * no record goes beyond its line. */
+lahar_status lahar_text_reader_write_lines(struct lahar_text_reader *reader, const void *data,
+                                           size_t size, lahar_error *error);
 /* The end of the file. */
 lahar_status lahar_text_reader_finish(struct lahar_text_reader *reader, lahar_error *error);
 
