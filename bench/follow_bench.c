@@ -247,7 +247,16 @@ static bool write_file(const struct bench *bench, uint64_t number)
     return close(descriptor) == 0;
 }
 
-/* Processor time once everything is read and nothing is written. */
+/* Processor time of all threads while the caller sleeps. */
+static double percent_busy(uint64_t seconds)
+{
+    const uint64_t before_ns = processor_ns();
+    const uint64_t start_ns = clock_ns();
+    sleep_ms(seconds * 1000);
+    return 100.0 * (double)(processor_ns() - before_ns) / (double)(clock_ns() - start_ns);
+}
+
+/* Once everything is read and nothing is written; then of the store alone, without a follower. */
 static bool measure_idle(struct bench *bench, uint64_t file_count, uint64_t seconds)
 {
     for (uint64_t i = 0; i < file_count; i++) {
@@ -264,16 +273,11 @@ static bool measure_idle(struct bench *bench, uint64_t file_count, uint64_t seco
         lahar_follow_stat_get(bench->follow, &stat);
     }
     sleep_ms(3000);
-    const uint64_t before_ns = processor_ns();
-    const uint64_t start_ns = clock_ns();
-    sleep_ms(seconds * 1000);
-    const uint64_t busy_ns = processor_ns() - before_ns;
-    const uint64_t elapsed_ns = clock_ns() - start_ns;
+    const double percent = percent_busy(seconds);
     stop_follow(bench);
     (void)printf("{\"bench\":\"follow\",\"what\":\"idle\",\"files\":%" PRIu64
-                 ",\"seconds\":%.1f,\"percent_of_a_core\":%.4f}\n",
-                 file_count, (double)elapsed_ns / 1e9,
-                 100.0 * (double)busy_ns / (double)elapsed_ns);
+                 ",\"seconds\":%" PRIu64 ",\"percent_of_a_core\":%.4f,\"of_it_the_store\":%.4f}\n",
+                 file_count, seconds, percent, percent_busy(seconds));
     return true;
 }
 
