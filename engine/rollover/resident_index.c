@@ -26,7 +26,7 @@ enum {
 
 struct lahar_resident_index {
     lahar_store *store;
-    atomic_uint_least64_t queried_ns; /* monotonic, when slices were last acquired; 0: never */
+    atomic_uint_least64_t queried_ns; /* monotonic, of the last query; 0: none yet */
 
     /* Guarded by build_mutex: */
     uint64_t built_ns;      /* time that the last slice took */
@@ -119,9 +119,13 @@ void lahar_resident_slices_release(struct lahar_resident_slices *set)
     }
 }
 
-struct lahar_resident_slices *lahar_resident_index_acquire(struct lahar_resident_index *index)
+void lahar_resident_index_expect_queries(struct lahar_resident_index *index)
 {
     atomic_store_explicit(&index->queried_ns, now_ns(index), memory_order_relaxed);
+}
+
+struct lahar_resident_slices *lahar_resident_index_acquire(struct lahar_resident_index *index)
+{
     (void)pthread_mutex_lock(&index->mutex);
     struct lahar_resident_slices *set = index->slices;
     set->references++;

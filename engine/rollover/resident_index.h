@@ -60,7 +60,11 @@ bool lahar_resident_index_step(struct lahar_resident_index *index);
  * of the processor. */
 uint64_t lahar_resident_index_rest_ns(struct lahar_resident_index *index);
 
-/* The slices of now; never NULL. Tells the index that queries come. */
+/* A query came, and more are likely to. Snapshots taken for other ends, statistics among them, are
+ * no reason to build slices. Any thread. */
+void lahar_resident_index_expect_queries(struct lahar_resident_index *index);
+
+/* The slices of now; never NULL. */
 struct lahar_resident_slices *lahar_resident_index_acquire(struct lahar_resident_index *index);
 void lahar_resident_slices_release(struct lahar_resident_slices *slices); /* NULL is allowed */
 

@@ -142,6 +142,9 @@ const struct lahar_resident_batch *lahar_snapshot_batch(const struct lahar_snaps
 
 const struct lahar_resident_slices *lahar_snapshot_slices(const struct lahar_snapshot *snapshot)
 {
+    if (snapshot->slices != NULL) {
+        lahar_resident_index_expect_queries(snapshot->store->resident_index);
+    }
     return snapshot->slices;
 }
 
