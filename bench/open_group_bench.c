@@ -18,8 +18,8 @@
 #include <time.h>
 
 #include "bench/histogram.h"
+#include "bench/load_event.h"
 #include "lahar/lahar.h"
-#include "tools/load_event.h"
 
 enum {
     EVENTS_DEFAULT = 200000,

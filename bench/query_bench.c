@@ -19,9 +19,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/load_event.h"
 #include "bench/workload_w1.h"
 #include "lahar/lahar.h"
-#include "tools/load_event.h"
 
 enum {
     RUNS = 101,

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <strings.h>
 
+#include "bench/load_event.h"
 #include "bench/w1_json.h"
 #include "bench/workload_w1.h"
 #include "bench/workload_w2.h"
@@ -9,7 +10,6 @@
 #include "tools/complain.h"
 #include "tools/interrupt.h"
 #include "tools/load.h"
-#include "tools/load_event.h"
 
 static const char USAGE[] =
     "usage: lahar-load gen --workload W1|W2 -n N [OPTION]...\n\n"

@@ -7,7 +7,7 @@
 #ifndef LAHAR_TOOLS_LOAD_PACK_H
 #define LAHAR_TOOLS_LOAD_PACK_H
 
-#include "tools/load_event.h"
+#include "bench/load_event.h"
 
 struct load_pack;
 

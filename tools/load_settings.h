@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bench/load_event.h"
 #include "lahar/lahar.h"
 #include "tools/arguments.h"
-#include "tools/load_event.h"
 
 enum load_arrival {
     LOAD_CONSTANT, /* batches at equal distances */

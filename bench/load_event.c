@@ -1,4 +1,4 @@
-#include "tools/load_event.h"
+#include "bench/load_event.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Events of a workload as the store takes them. One maker a producer. */
-#ifndef LAHAR_TOOLS_LOAD_EVENT_H
-#define LAHAR_TOOLS_LOAD_EVENT_H
+#ifndef LAHAR_BENCH_LOAD_EVENT_H
+#define LAHAR_BENCH_LOAD_EVENT_H
 
 #include <stdint.h>
 
