@@ -29,6 +29,7 @@ static const struct verb VERBS[] = {
     {"stat", verb_stat, "show what a store holds and does"},
     {"verify", verb_verify, "check every file of a store"},
     {"repair", verb_repair, "rebuild a lost or damaged manifest"},
+    {"volume", verb_volume, "spread event files over several directories"},
     {"retain", verb_retain, "set how much is kept, by bytes and age"},
     {"rollover", verb_rollover, "turn the journals into event files now"},
 };

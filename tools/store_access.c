@@ -16,6 +16,13 @@ static void print_log(void *context, lahar_log_level level, const char *message)
 enum exit_status store_access_open(const char *directory, enum store_access access,
                                    lahar_store **store_out)
 {
+    return store_access_open_volumes(directory, access, NULL, 0, store_out);
+}
+
+enum exit_status store_access_open_volumes(const char *directory, enum store_access access,
+                                           const lahar_volume_spec *volumes, size_t volume_count,
+                                           lahar_store **store_out)
+{
     lahar_options options;
     lahar_error error = {.status = LAHAR_OK};
     *store_out = NULL;
@@ -24,6 +31,8 @@ enum exit_status store_access_open(const char *directory, enum store_access acce
     options.must_exist = access != STORE_WRITE_OR_CREATE;
     options.repair = access == STORE_REPAIR;
     options.log = print_log;
+    options.volumes = volumes;
+    options.volume_count = volume_count;
     const lahar_status status =
         lahar_store_open(directory, &options, LOCK_WAIT_NS, store_out, &error);
     if (status == LAHAR_OK) {

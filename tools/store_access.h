@@ -19,6 +19,11 @@ enum store_access {
 enum exit_status store_access_open(const char *directory, enum store_access access,
                                    lahar_store **store_out);
 
+/* The same with volumes to be added or moved. */
+enum exit_status store_access_open_volumes(const char *directory, enum store_access access,
+                                           const lahar_volume_spec *volumes, size_t volume_count,
+                                           lahar_store **store_out);
+
 /* Returns status, or, when that is DONE, what went wrong in closing. NULL is allowed. */
 enum exit_status store_access_close(lahar_store *store, enum exit_status status);
 

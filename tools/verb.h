@@ -21,5 +21,6 @@ enum exit_status verb_source(int argument_count, char **arguments);
 enum exit_status verb_stat(int argument_count, char **arguments);
 enum exit_status verb_stream(int argument_count, char **arguments);
 enum exit_status verb_verify(int argument_count, char **arguments);
+enum exit_status verb_volume(int argument_count, char **arguments);
 
 #endif

@@ -9,6 +9,7 @@
 #include "tools/memory_report.h"
 #include "tools/store_access.h"
 #include "tools/verb.h"
+#include "tools/volume_output.h"
 
 static const char USAGE[] =
     "usage: lahar stat STORE [--json]\n\n"
@@ -25,7 +26,7 @@ static const struct option_spec OPTIONS[] = {
     {NULL, 0, false},
 };
 
-static void print_json(const lahar_stat *stat)
+static void print_json(lahar_store *store, const lahar_stat *stat)
 {
     const struct {
         const char *key;
@@ -54,6 +55,7 @@ static void print_json(const lahar_stat *stat)
     for (size_t i = 0; i < sizeof NUMBERS / sizeof NUMBERS[0]; i++) {
         json_line_number(line, NUMBERS[i].key, NUMBERS[i].number);
     }
+    json_object_object_add(line, "volumes", volume_output_json(store));
     json_line_string(line, "backend", stat->backend);
     json_line_string(line, "backend_reason", stat->backend_reason);
     json_line_string(line, "sync_mode", stat->sync_mode);
@@ -67,7 +69,7 @@ static void print_bytes(const char *name, uint64_t bytes)
     (void)printf("%-18s %14" PRIu64 " bytes\n", name, bytes);
 }
 
-static void print_text(const lahar_stat *stat)
+static void print_text(lahar_store *store, const lahar_stat *stat)
 {
     (void)printf("%-18s %14" PRIu64 " in %u streams\n", "events", stat->event_count,
                  stat->stream_count);
@@ -83,6 +85,11 @@ static void print_text(const lahar_stat *stat)
     if (stored != 0) {
         (void)printf("%-18s %14.2f of events and index together\n", "ratio",
                      (double)stat->event_raw_bytes / (double)stored);
+    }
+    lahar_volume_info second = {.struct_size = sizeof second};
+    lahar_error none = {.status = LAHAR_OK};
+    if (lahar_volume_info_get(store, 1, &second, &none) == LAHAR_OK) {
+        volume_output_text(store);
     }
     print_bytes("memory limit", stat->memory_limit_bytes);
     print_bytes("events in memory", stat->resident_bytes);
@@ -140,9 +147,9 @@ enum exit_status verb_stat(int argument_count, char **items)
     if (lahar_stat_get(store, &stat, &error) != LAHAR_OK) {
         status = complain_of(&error);
     } else if (json) {
-        print_json(&stat);
+        print_json(store, &stat);
     } else {
-        print_text(&stat);
+        print_text(store, &stat);
     }
     return store_access_close(store, status);
 }

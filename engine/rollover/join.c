@@ -116,6 +116,7 @@ static lahar_status copy_parts(struct attempt *attempt, struct lahar_segment_wri
 static lahar_status write_events(struct attempt *attempt, lahar_error *error)
 {
     lahar_store *store = attempt->store;
+    attempt->joined.directory = lahar_volume_choose(store);
     const struct lahar_segment_info *first = &attempt->run.files[0].info;
     const struct lahar_segment_info *last = &attempt->run.files[attempt->run.count - 1].info;
     const struct lahar_segment_writer_options options = {
@@ -125,8 +126,9 @@ static lahar_status write_events(struct attempt *attempt, lahar_error *error)
         .group_end_id = last->group_end_id,
         .group_file_count = 0};
     struct lahar_segment_writer *writer = NULL;
-    LAHAR_TRY(lahar_segment_writer_create(store->io, store->events_directory, store->catalog,
-                                          &options, &store->allocator, &writer, error));
+    LAHAR_TRY(
+        lahar_segment_writer_create(store->io, lahar_volume_path(store, attempt->joined.directory),
+                                    store->catalog, &options, &store->allocator, &writer, error));
     lahar_status status = copy_parts(attempt, writer, error);
     if (status == LAHAR_OK) {
         status = lahar_segment_writer_finish(writer, &attempt->joined.info, error);
@@ -188,8 +190,9 @@ static lahar_status build_shard(struct attempt *attempt, struct lahar_buffer *sh
 {
     lahar_store *store = attempt->store;
     struct lahar_segment *segment = NULL;
-    LAHAR_TRY(lahar_segment_open(store->pool, store->events_directory, &attempt->joined.info,
-                                 store->catalog, NULL, &store->allocator, &segment, error));
+    LAHAR_TRY(lahar_segment_open(store->pool, lahar_volume_path(store, attempt->joined.directory),
+                                 &attempt->joined.info, store->catalog, NULL, &store->allocator,
+                                 &segment, error));
     lahar_buffer_clear(shard);
     const lahar_status status =
         lahar_shard_build(store->catalog, segment, &store->allocator, shard, error);
@@ -222,7 +225,7 @@ static lahar_status write_files(struct attempt *attempt, lahar_error *error)
     LAHAR_TRY(write_events(attempt, error));
     LAHAR_TRY(lahar_rollover_sum_toc(store, &attempt->joined, error));
     LAHAR_TRY(write_shard(attempt, error));
-    const struct lahar_stored_place place = lahar_store_place(store);
+    const struct lahar_stored_place place = lahar_store_place(store, attempt->joined.directory);
     LAHAR_TRY(lahar_stored_file_open(&place, &attempt->joined, &attempt->file, error));
     if (attempt->file->segment == NULL || attempt->file->shard == NULL) {
         return lahar_fail(error, LAHAR_CORRUPT, "joined event file %" PRIu64 " cannot be read back",
@@ -233,7 +236,8 @@ static lahar_status write_files(struct attempt *attempt, lahar_error *error)
         return LAHAR_OK;
     }
 #endif
-    return store->io->ops->sync_directory(store->io, store->events_directory, error);
+    return store->io->ops->sync_directory(
+        store->io, lahar_volume_path(store, attempt->joined.directory), error);
 }
 
 /* --- replacing --------------------------------------------------------------------------- */
@@ -315,7 +319,7 @@ bool lahar_join_step(lahar_store *store)
 {
     const uint64_t now_ns = store->io->ops->monotonic_ns(store->io);
     if (now_ns < store->join.retry_at_ns || store->config.join_file_count == UINT32_MAX ||
-        can_wait(store)) {
+        can_wait(store) || !lahar_volume_has_space(store)) {
         return false;
     }
     lahar_error error = {0};
@@ -333,6 +337,9 @@ bool lahar_join_step(lahar_store *store)
     }
     if (status == LAHAR_OK && has_run) {
         status = publish(attempt, &error);
+    }
+    if (has_run && status != LAHAR_OK) {
+        lahar_volume_note_failure(store, attempt->joined.directory, status);
     }
     if (status != LAHAR_OK && status != LAHAR_CANCELLED) {
         if (status == LAHAR_CORRUPT && !attempt->is_part_refused) {

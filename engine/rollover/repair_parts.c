@@ -10,15 +10,15 @@
 #include "io/base/error.h"
 
 /* Size and checksum of a file beside an event file; false when it cannot be read. */
-static bool sum_file(lahar_store *store, const struct lahar_segment_info *info, const char *suffix,
+static bool sum_file(lahar_store *store, const struct lahar_manifest_file *file, const char *suffix,
                      uint64_t *size_out, uint32_t *checksum_out)
 {
     char name[LAHAR_FILE_NAME_SIZE];
     uint8_t *data = NULL;
     size_t size = 0;
-    lahar_segment_file_name(info, suffix, name);
-    if (lahar_manifest_read_file(store->io, store->events_directory, name, &store->allocator, &data,
-                                 &size, NULL) != LAHAR_OK) {
+    lahar_segment_file_name(&file->info, suffix, name);
+    if (lahar_manifest_read_file(store->io, lahar_volume_path(store, file->directory), name,
+                                 &store->allocator, &data, &size, NULL) != LAHAR_OK) {
         return false;
     }
     *size_out = size;
@@ -31,7 +31,7 @@ static bool is_toc_sound(lahar_store *store, const struct lahar_stored_file *fil
 {
     uint64_t size = 0;
     uint32_t checksum = 0;
-    return sum_file(store, &file->entry.info, LAHAR_TOC_SUFFIX, &size, &checksum) &&
+    return sum_file(store, &file->entry, LAHAR_TOC_SUFFIX, &size, &checksum) &&
            size == file->entry.info.toc_bytes && checksum == file->entry.toc_checksum &&
            !lahar_segment_lacks_toc(file->segment);
 }
@@ -40,7 +40,7 @@ static bool is_shard_sound(lahar_store *store, const struct lahar_stored_file *f
 {
     uint64_t size = 0;
     uint32_t checksum = 0;
-    return file->shard != NULL && sum_file(store, &file->entry.info, ".shard", &size, &checksum) &&
+    return file->shard != NULL && sum_file(store, &file->entry, ".shard", &size, &checksum) &&
            size == file->entry.shard_bytes && checksum == file->entry.shard_checksum &&
            lahar_shard_verify(file->shard, NULL) == LAHAR_OK;
 }
@@ -67,9 +67,8 @@ static lahar_status make_toc(lahar_store *store, const struct lahar_stored_file 
     lahar_buffer_init(&bytes, &store->allocator);
     lahar_toc_write(&bytes, &entry->info, lahar_segment_block_info(file->segment, 0));
     lahar_status status =
-        bytes.has_failed
-            ? lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a table of contents")
-            : lahar_rollover_write_file(store, &entry->info, LAHAR_TOC_SUFFIX, &bytes, error);
+        bytes.has_failed ? lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a table of contents")
+                         : lahar_rollover_write_file(store, entry, LAHAR_TOC_SUFFIX, &bytes, error);
     if (status == LAHAR_OK) {
         entry->toc_checksum = lahar_crc32c(0, bytes.data, bytes.size);
     }
@@ -88,7 +87,7 @@ static lahar_status publish(lahar_store *store, const struct lahar_manifest_file
     lahar_buffer_deinit(&records);
     struct lahar_stored_file *file = NULL;
     struct lahar_segment_set *set = NULL;
-    const struct lahar_stored_place place = lahar_store_place(store);
+    const struct lahar_stored_place place = lahar_store_place(store, entry->directory);
     if (status == LAHAR_OK) {
         status = lahar_stored_file_open(&place, entry, &file, error);
     }
@@ -128,7 +127,8 @@ static lahar_status repair_file(lahar_store *store, const struct lahar_stored_fi
         entry.has_shard = file->entry.has_shard;
     }
     if (status == LAHAR_OK && (needs_toc || (needs_shard && cause.status == LAHAR_OK))) {
-        status = store->io->ops->sync_directory(store->io, store->events_directory, &cause);
+        status = store->io->ops->sync_directory(store->io,
+                                                lahar_volume_path(store, entry.directory), &cause);
         if (status == LAHAR_OK) {
             status = publish(store, &entry, &cause);
         }

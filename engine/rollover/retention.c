@@ -24,7 +24,8 @@ enum drop_reason {
     DROP_NOT = 0,
     DROP_STREAM_BYTES,
     DROP_STORE_BYTES,
-    DROP_AGE
+    DROP_AGE,
+    DROP_SPACE
 };
 
 /* One file that is due. */
@@ -154,6 +155,8 @@ static lahar_status choose(lahar_store *store, struct plan *plan, lahar_error *e
         store_bytes += size;
     }
     const uint64_t now_ns = read_clock(store).age_ns;
+    /* One file at a time, since how much room it leaves is seen only afterwards. */
+    bool is_space_short = !lahar_volume_has_space(store);
     for (size_t i = 0; i < state->file_count && plan->count < DROP_MAX; i++) {
         const struct lahar_manifest_file *file = &state->files[i];
         struct stream_sum *sum = &sums[file->info.stream];
@@ -165,6 +168,10 @@ static lahar_status choose(lahar_store *store, struct plan *plan, lahar_error *e
             reason = DROP_AGE;
         }
 #endif
+        if (reason == DROP_NOT && is_space_short && !sum->is_closed) {
+            reason = DROP_SPACE;
+            is_space_short = false;
+        }
         if (reason == DROP_NOT) {
             sum->is_closed = true;
             continue;
@@ -187,7 +194,8 @@ bool lahar_retention_is_over(lahar_store *store)
     (void)pthread_mutex_lock(&store->manifest_lock);
     if (choose(store, &plan, NULL) == LAHAR_OK) {
         for (size_t i = 0; i < plan.count; i++) {
-            is_over = is_over || plan.drops[i].reason != DROP_AGE;
+            is_over = is_over || plan.drops[i].reason == DROP_STREAM_BYTES ||
+                      plan.drops[i].reason == DROP_STORE_BYTES;
         }
     }
     (void)pthread_mutex_unlock(&store->manifest_lock);
@@ -279,6 +287,7 @@ static void report(const lahar_store *store, const struct drop *drop)
         [DROP_STREAM_BYTES] = "the stream is above its limit of bytes",
         [DROP_STORE_BYTES] = "the store is above its limit of bytes",
         [DROP_AGE] = "older than the limit",
+        [DROP_SPACE] = "less space is free than is to stay free",
     };
     const struct lahar_segment_info *info = &drop->file.info;
     const struct lahar_stream *stream = lahar_schema_stream(store->catalog, info->stream);

@@ -217,7 +217,7 @@ bool lahar_rollover_step(struct lahar_rollover *rollover)
     if (status == LAHAR_TIMEOUT || status == LAHAR_BUSY) {
         return false;
     }
-    if (lahar_retention_is_over(rollover->store)) {
+    if (lahar_retention_is_over(rollover->store) || !lahar_volume_has_space(rollover->store)) {
         lahar_store_wake_threads(rollover->store);
         return false;
     }

@@ -75,21 +75,21 @@ static lahar_status add_part(lahar_store *store, const struct lahar_rollover_gro
 /* --- the shard ---------------------------------------------------------------------- */
 
 /* "<directory>/<name of info><suffix>" */
-static lahar_status file_path(const lahar_store *store, const struct lahar_segment_info *info,
+static lahar_status file_path(const lahar_store *store, const struct lahar_manifest_file *file,
                               const char *suffix, char path_out[LAHAR_MANIFEST_PATH_SIZE],
                               lahar_error *error)
 {
     char name[LAHAR_FILE_NAME_SIZE];
-    lahar_segment_file_name(info, suffix, name);
-    const int length =
-        snprintf(path_out, LAHAR_MANIFEST_PATH_SIZE, "%s/%s", store->events_directory, name);
+    lahar_segment_file_name(&file->info, suffix, name);
+    const int length = snprintf(path_out, LAHAR_MANIFEST_PATH_SIZE, "%s/%s",
+                                lahar_volume_path(store, file->directory), name);
     if (length < 0 || length >= LAHAR_MANIFEST_PATH_SIZE) {
         return lahar_fail(error, LAHAR_INVALID, "the path of %s is too long", name);
     }
     return LAHAR_OK;
 }
 
-lahar_status lahar_rollover_write_file(lahar_store *store, const struct lahar_segment_info *info,
+lahar_status lahar_rollover_write_file(lahar_store *store, const struct lahar_manifest_file *file,
                                        const char *suffix, const struct lahar_buffer *bytes,
                                        lahar_error *error)
 {
@@ -98,8 +98,8 @@ lahar_status lahar_rollover_write_file(lahar_store *store, const struct lahar_se
     char temporary[LAHAR_FILE_NAME_SIZE];
     char temporary_path[LAHAR_MANIFEST_PATH_SIZE];
     (void)snprintf(temporary, sizeof temporary, "%s.tmp", suffix);
-    LAHAR_TRY(file_path(store, info, suffix, path, error));
-    LAHAR_TRY(file_path(store, info, temporary, temporary_path, error));
+    LAHAR_TRY(file_path(store, file, suffix, path, error));
+    LAHAR_TRY(file_path(store, file, temporary, temporary_path, error));
     struct lahar_io_file *out = NULL;
     LAHAR_TRY(io->ops->open(io, temporary_path,
                             LAHAR_IO_WRITE | LAHAR_IO_CREATE | LAHAR_IO_EXCLUSIVE, &out, error));
@@ -120,7 +120,7 @@ lahar_status lahar_rollover_write_file(lahar_store *store, const struct lahar_se
 lahar_status lahar_rollover_write_shard(lahar_store *store, const struct lahar_buffer *bytes,
                                         struct lahar_manifest_file *file, lahar_error *error)
 {
-    LAHAR_TRY(lahar_rollover_write_file(store, &file->info, ".shard", bytes, error));
+    LAHAR_TRY(lahar_rollover_write_file(store, file, ".shard", bytes, error));
     file->has_shard = true;
     file->shard_bytes = bytes->size;
     file->shard_checksum = lahar_crc32c(0, bytes->data, bytes->size);
@@ -138,7 +138,7 @@ static lahar_status index_block(void *context, const struct lahar_block_columns 
 /* Writes the event file, from whose blocks the feed learns. */
 static lahar_status write_events(lahar_store *store, const struct lahar_rollover_group_range *range,
                                  const struct lahar_rollover_part *part,
-                                 struct lahar_index_feed *feed, struct lahar_segment_info *info_out,
+                                 struct lahar_index_feed *feed, struct lahar_manifest_file *file,
                                  lahar_error *error)
 {
     const struct lahar_segment_writer_options options = {
@@ -152,11 +152,12 @@ static lahar_status write_events(lahar_store *store, const struct lahar_rollover
         .observe_block = index_block,
         .observe_context = feed};
     struct lahar_segment_writer *writer = NULL;
-    LAHAR_TRY(lahar_segment_writer_create(store->io, store->events_directory, store->catalog,
-                                          &options, &store->allocator, &writer, error));
+    LAHAR_TRY(lahar_segment_writer_create(store->io, lahar_volume_path(store, file->directory),
+                                          store->catalog, &options, &store->allocator, &writer,
+                                          error));
     lahar_status status = add_part(store, range, part, writer, error);
     if (status == LAHAR_OK) {
-        status = lahar_segment_writer_finish(writer, info_out, error);
+        status = lahar_segment_writer_finish(writer, &file->info, error);
     }
     lahar_segment_writer_destroy(writer);
     return status;
@@ -167,7 +168,7 @@ lahar_status lahar_rollover_sum_toc(lahar_store *store, struct lahar_manifest_fi
 {
     struct lahar_io *io = store->io;
     char path[LAHAR_MANIFEST_PATH_SIZE];
-    LAHAR_TRY(file_path(store, &file->info, ".toc", path, error));
+    LAHAR_TRY(file_path(store, file, ".toc", path, error));
     uint8_t *data = lahar_allocate(&store->allocator, (size_t)file->info.toc_bytes + 1);
     if (data == NULL) {
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to check a table of contents");
@@ -195,7 +196,7 @@ lahar_status lahar_rollover_write_part(lahar_store *store,
                                        const struct lahar_rollover_part *part,
                                        struct lahar_manifest_file *file_out, lahar_error *error)
 {
-    *file_out = (struct lahar_manifest_file){0};
+    *file_out = (struct lahar_manifest_file){.directory = lahar_volume_choose(store)};
     struct lahar_buffer shard;
     lahar_buffer_init(&shard, &store->allocator);
     struct lahar_index_feed *feed = NULL;
@@ -203,7 +204,7 @@ lahar_status lahar_rollover_write_part(lahar_store *store,
         lahar_feed_keeper_take(lahar_rollover_feeds(store->rollover), store->catalog, part->stream,
                                &store->allocator, &feed, error);
     if (status == LAHAR_OK) {
-        status = write_events(store, range, part, feed, &file_out->info, error);
+        status = write_events(store, range, part, feed, file_out, error);
     }
     const bool has_events = status == LAHAR_OK;
     if (status == LAHAR_OK) {
@@ -224,11 +225,12 @@ lahar_status lahar_rollover_write_part(lahar_store *store,
     } else {
         lahar_index_feed_destroy(feed);
     }
+    lahar_volume_note_failure(store, file_out->directory, status);
     lahar_buffer_deinit(&shard);
     return status;
 }
 
 void lahar_rollover_remove_part(lahar_store *store, const struct lahar_manifest_file *file)
 {
-    lahar_stored_file_unlink(store->io, store->events_directory, &file->info);
+    lahar_stored_file_unlink(store->io, lahar_volume_path(store, file->directory), &file->info);
 }

@@ -32,7 +32,7 @@ lahar_status lahar_rollover_write_part(lahar_store *store,
                                        const struct lahar_rollover_part *part,
                                        struct lahar_manifest_file *file_out, lahar_error *error);
 /* Writes and syncs a file that belongs to an event file, and gives it its name. */
-lahar_status lahar_rollover_write_file(lahar_store *store, const struct lahar_segment_info *info,
+lahar_status lahar_rollover_write_file(lahar_store *store, const struct lahar_manifest_file *file,
                                        const char *suffix, const struct lahar_buffer *bytes,
                                        lahar_error *error);
 /* The same for the shard, which is noted in the file's entry. */

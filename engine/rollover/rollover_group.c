@@ -117,6 +117,22 @@ static lahar_status note_offset(void *context, const struct lahar_journal_offset
     return lahar_offset_table_set(&attempt->offsets, &record, attempt->error);
 }
 
+/* Each directory that a file was placed in, once. */
+static lahar_status sync_directories(const struct attempt *attempt, lahar_error *error)
+{
+    lahar_store *store = attempt->store;
+    uint64_t seen = 0; /* a bit a volume, of which there are at most 64 */
+    for (uint32_t i = 0; i < attempt->file_count; i++) {
+        const uint64_t bit = UINT64_C(1) << attempt->entries[i].directory;
+        if ((seen & bit) == 0) {
+            seen |= bit;
+            LAHAR_TRY(store->io->ops->sync_directory(
+                store->io, lahar_volume_path(store, attempt->entries[i].directory), error));
+        }
+    }
+    return LAHAR_OK;
+}
+
 /* Writes the files of every part and opens them for reading: a file that cannot be
  * read back must not replace the journals. */
 static lahar_status write_files(struct attempt *attempt, lahar_error *error)
@@ -135,7 +151,7 @@ static lahar_status write_files(struct attempt *attempt, lahar_error *error)
         LAHAR_TRY(
             lahar_rollover_write_part(store, &attempt->range, &attempt->parts[i], entry, error));
         attempt->file_count++;
-        const struct lahar_stored_place place = lahar_store_place(store);
+        const struct lahar_stored_place place = lahar_store_place(store, entry->directory);
         LAHAR_TRY(lahar_stored_file_open(&place, entry, &attempt->files[i], error));
         const struct lahar_stored_file *file = attempt->files[i];
         if (file->segment == NULL || file->shard == NULL) {
@@ -149,9 +165,7 @@ static lahar_status write_files(struct attempt *attempt, lahar_error *error)
         return LAHAR_OK;
     }
 #endif
-    return part_count == 0
-               ? LAHAR_OK
-               : store->io->ops->sync_directory(store->io, store->events_directory, error);
+    return sync_directories(attempt, error);
 }
 
 static lahar_status commit(struct attempt *attempt, lahar_error *error)

@@ -32,6 +32,13 @@ struct lahar_manifest_file {
     uint32_t toc_checksum;   /* the same of the .toc file */
     bool has_shard;
     uint64_t age_stamp_ns; /* of the age clock, when the file's events were all there */
+    uint32_t directory;    /* 0: events/ in the store; else a directory of the manifest */
+};
+
+/* A directory for event files besides the store's own; numbers count from 1. */
+struct lahar_manifest_directory {
+    const char *name; /* terminated; both in the state's arena */
+    const char *path; /* as last known */
 };
 
 /* What retention may keep, and what it has dropped, of a stream or of the store. */
@@ -71,6 +78,10 @@ struct lahar_manifest_state {
     size_t session_count;
     size_t session_capacity;
 
+    struct lahar_manifest_directory *directories; /* number n at n - 1 */
+    size_t directory_count;
+    size_t directory_capacity;
+
     struct lahar_manifest_file *files; /* by the first id of their rollover or rollovers */
     size_t file_count;
     size_t file_capacity;
@@ -107,6 +118,8 @@ void lahar_manifest_put_session_end(struct lahar_buffer *records, uint64_t sessi
                                     uint64_t end_id);
 void lahar_manifest_put_ceiling(struct lahar_buffer *records, uint64_t ceiling);
 void lahar_manifest_put_file(struct lahar_buffer *records, const struct lahar_manifest_file *file);
+void lahar_manifest_put_directory(struct lahar_buffer *records, uint32_t directory,
+                                  const char *name, const char *path);
 void lahar_manifest_put_rolled(struct lahar_buffer *records, uint64_t rolled_id);
 void lahar_manifest_put_file_number(struct lahar_buffer *records, uint64_t number);
 /* stream: LAHAR_ANY_STREAM for the whole store. */

@@ -31,6 +31,7 @@ static struct lahar_manifest_file read_file(struct lahar_reader *payload)
     file.shard_checksum = lahar_read_u32(payload);
     file.toc_checksum = lahar_read_u32(payload);
     file.age_stamp_ns = lahar_reader_left(payload) >= 8 ? lahar_read_u64(payload) : 0;
+    file.directory = lahar_reader_left(payload) >= 4 ? lahar_read_u32(payload) : 0;
     return file;
 }
 
@@ -86,7 +87,8 @@ lahar_status lahar_manifest_apply_file(struct lahar_manifest_state *state,
     while (at > 0 && state->files[at - 1].info.group_first_id > file.info.group_first_id) {
         at--;
     }
-    if (payload->failed || !has_room(state, &file.info, at)) {
+    if (payload->failed || !has_room(state, &file.info, at) ||
+        file.directory > state->directory_count) {
         return lahar_fail(error, LAHAR_CORRUPT, "event file %llu has impossible ids",
                           (unsigned long long)file.info.number);
     }

@@ -75,6 +75,23 @@ static void salvage(struct rebuild *rebuild, struct lahar_manifest_state *state)
     lahar_release(&store->allocator, data);
 }
 
+/* Of the directories, too, whatever either knows. */
+static lahar_status take_directories(struct rebuild *rebuild,
+                                     const struct lahar_manifest_state *other)
+{
+    struct lahar_manifest_state *state = &rebuild->state;
+    struct lahar_buffer records;
+    lahar_buffer_init(&records, &rebuild->store->allocator);
+    for (size_t i = state->directory_count; i < other->directory_count; i++) {
+        lahar_manifest_put_directory(&records, (uint32_t)i + 1, other->directories[i].name,
+                                     other->directories[i].path);
+    }
+    const lahar_status status =
+        lahar_manifest_state_apply(state, records.data, records.size, rebuild->error);
+    lahar_buffer_deinit(&records);
+    return status;
+}
+
 /* Takes the manifest's own beginning or the copy, whichever knows more names. */
 static lahar_status gather_names(struct rebuild *rebuild)
 {
@@ -96,7 +113,9 @@ static lahar_status gather_names(struct rebuild *rebuild)
         state->rolled_id = rolled_id > state->rolled_id ? rolled_id : state->rolled_id;
         state->ceiling = ceiling > state->ceiling ? ceiling : state->ceiling;
     }
+    const lahar_status status = take_directories(rebuild, &copy);
     lahar_manifest_state_deinit(&copy);
+    LAHAR_TRY(status);
     rebuild->known = state->files;
     rebuild->known_count = state->file_count;
     state->files = NULL;
@@ -126,16 +145,16 @@ static lahar_status add_file(struct rebuild *rebuild, const struct lahar_manifes
 }
 
 /* Size and checksum of a file that belongs to an event file; false when it cannot be read. */
-static bool sum_file(const struct rebuild *rebuild, const struct lahar_segment_info *info,
+static bool sum_file(const struct rebuild *rebuild, const struct lahar_manifest_file *file,
                      const char *suffix, uint64_t *size_out, uint32_t *checksum_out)
 {
     lahar_store *store = rebuild->store;
     char name[LAHAR_FILE_NAME_SIZE];
     uint8_t *data = NULL;
     size_t size = 0;
-    lahar_segment_file_name(info, suffix, name);
-    if (lahar_manifest_read_file(store->io, store->events_directory, name, &store->allocator, &data,
-                                 &size, NULL) != LAHAR_OK) {
+    lahar_segment_file_name(&file->info, suffix, name);
+    if (lahar_manifest_read_file(store->io, lahar_volume_path(store, file->directory), name,
+                                 &store->allocator, &data, &size, NULL) != LAHAR_OK) {
         return false;
     }
     *size_out = size;
@@ -144,11 +163,11 @@ static bool sum_file(const struct rebuild *rebuild, const struct lahar_segment_i
     return true;
 }
 
-static void set_aside(lahar_store *store, const char *name)
+static void set_aside(lahar_store *store, const char *directory, const char *name)
 {
     char path[LAHAR_MANIFEST_PATH_SIZE];
     char aside[LAHAR_MANIFEST_PATH_SIZE];
-    const int length = snprintf(path, sizeof path, "%s/%s", store->events_directory, name);
+    const int length = snprintf(path, sizeof path, "%s/%s", directory, name);
     const int aside_length = snprintf(aside, sizeof aside, "%s.damaged", path);
     if (length > 0 && aside_length > 0 && (size_t)aside_length < sizeof aside) {
         (void)store->io->ops->rename(store->io, path, aside, NULL);
@@ -167,13 +186,15 @@ static lahar_status note_name(void *context, const char *name, bool is_directory
     return LAHAR_OK;
 }
 
-static lahar_status look_at(struct rebuild *rebuild, const char *name)
+static lahar_status look_at(struct rebuild *rebuild, uint32_t volume, const char *name)
 {
     lahar_store *store = rebuild->store;
-    struct lahar_manifest_file file = {.age_stamp_ns = rebuild->state.clock.age_ns};
+    struct lahar_manifest_file file = {.age_stamp_ns = rebuild->state.clock.age_ns,
+                                       .directory = volume};
+    const char *directory = lahar_volume_path(store, volume);
     lahar_error cause = {0};
-    const lahar_status status = lahar_segment_probe(store->io, store->events_directory, name,
-                                                    &store->allocator, &file.info, &cause);
+    const lahar_status status =
+        lahar_segment_probe(store->io, directory, name, &store->allocator, &file.info, &cause);
     const struct lahar_segment_info *info = &file.info;
     if (status == LAHAR_NO_MEMORY || status == LAHAR_IO) {
         return lahar_fail(rebuild->error, status, "%s: %s", name, cause.message);
@@ -181,7 +202,7 @@ static lahar_status look_at(struct rebuild *rebuild, const char *name)
     if (status != LAHAR_OK || info->first_id > info->last_id ||
         info->first_id < info->group_first_id || info->last_id >= info->group_end_id ||
         info->stream >= LAHAR_STREAM_COUNT_MAX) {
-        set_aside(store, name);
+        set_aside(store, directory, name);
         return LAHAR_OK;
     }
     rebuild->number_max = info->number > rebuild->number_max ? info->number : rebuild->number_max;
@@ -195,27 +216,44 @@ static lahar_status look_at(struct rebuild *rebuild, const char *name)
         }
     }
     uint64_t toc_bytes = 0;
-    (void)sum_file(rebuild, info, ".toc", &toc_bytes, &file.toc_checksum);
-    file.has_shard = sum_file(rebuild, info, ".shard", &file.shard_bytes, &file.shard_checksum);
+    (void)sum_file(rebuild, &file, ".toc", &toc_bytes, &file.toc_checksum);
+    file.has_shard = sum_file(rebuild, &file, ".shard", &file.shard_bytes, &file.shard_checksum);
     return add_file(rebuild, &file);
 }
 
-static lahar_status gather_files(struct rebuild *rebuild)
+static lahar_status gather_from(struct rebuild *rebuild, uint32_t volume)
 {
     lahar_store *store = rebuild->store;
     struct lahar_buffer names;
     lahar_buffer_init(&names, &store->allocator);
-    lahar_status status =
-        store->io->ops->list(store->io, store->events_directory, note_name, &names, rebuild->error);
+    lahar_status status = store->io->ops->list(store->io, lahar_volume_path(store, volume),
+                                               note_name, &names, rebuild->error);
     if (status == LAHAR_OK && names.has_failed) {
         status = lahar_fail(rebuild->error, LAHAR_NO_MEMORY, "no memory to list event files");
     }
     for (size_t at = 0; status == LAHAR_OK && at < names.size;
          at += strlen((const char *)names.data + at) + 1) {
-        status = look_at(rebuild, (const char *)names.data + at);
+        status = look_at(rebuild, volume, (const char *)names.data + at);
     }
     lahar_buffer_deinit(&names);
     return status;
+}
+
+/* Files of a volume that is not there would be lost for good. */
+static lahar_status gather_files(struct rebuild *rebuild)
+{
+    lahar_store *store = rebuild->store;
+    LAHAR_TRY(lahar_volumes_open(store, &rebuild->state, rebuild->error));
+    for (uint32_t i = 0; i < store->volume_count; i++) {
+        const struct lahar_volume *volume = &store->volumes[i];
+        if (!volume->is_available) {
+            return lahar_fail(rebuild->error, LAHAR_IO,
+                              "repairing needs volume \"%s\", which is not available: %s",
+                              volume->name, volume->reason.message);
+        }
+        LAHAR_TRY(gather_from(rebuild, i));
+    }
+    return LAHAR_OK;
 }
 
 /* --- rollovers ------------------------------------------------------------------------------- */
@@ -449,6 +487,7 @@ static lahar_status write_manifest(struct rebuild *rebuild,
     struct lahar_buffer records;
     lahar_buffer_init(&records, &store->allocator);
     put_lost_streams(rebuild, &records);
+    (void)lahar_volumes_put_new(store, &records);
     put_sessions(survey, &records);
     for (size_t i = 0; i < rebuild->file_count; i++) {
         lahar_manifest_put_file(&records, &rebuild->files[i]);

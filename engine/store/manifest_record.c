@@ -80,6 +80,16 @@ void lahar_manifest_put_ceiling(struct lahar_buffer *records, uint64_t ceiling)
     put_u64_record(records, LAHAR_MANIFEST_CEILING, ceiling);
 }
 
+void lahar_manifest_put_directory(struct lahar_buffer *records, uint32_t directory,
+                                  const char *name, const char *path)
+{
+    const size_t at = begin_record(records, LAHAR_MANIFEST_DIRECTORY);
+    lahar_buffer_put_u32(records, directory);
+    lahar_buffer_put_sized(records, name, strlen(name));
+    lahar_buffer_put(records, path, strlen(path));
+    end_record(records, at);
+}
+
 void lahar_manifest_put_rolled(struct lahar_buffer *records, uint64_t rolled_id)
 {
     put_u64_record(records, LAHAR_MANIFEST_ROLLED, rolled_id);
@@ -115,6 +125,7 @@ static void put_file(struct lahar_buffer *records, const struct lahar_manifest_f
     lahar_buffer_put_u32(records, file->shard_checksum);
     lahar_buffer_put_u32(records, file->toc_checksum);
     lahar_buffer_put_u64(records, file->age_stamp_ns);
+    lahar_buffer_put_u32(records, file->directory);
     LAHAR_ASSERT(records->has_failed || records->size - start == LAHAR_MANIFEST_FILE_SIZE);
 }
 
@@ -223,6 +234,10 @@ void lahar_manifest_put_state(struct lahar_buffer *records,
         if (session->end_id != 0) {
             lahar_manifest_put_session_end(records, session->session, session->end_id);
         }
+    }
+    for (size_t i = 0; i < state->directory_count; i++) {
+        lahar_manifest_put_directory(records, (uint32_t)i + 1, state->directories[i].name,
+                                     state->directories[i].path);
     }
     for (size_t i = 0; i < state->file_count; i++) {
         lahar_manifest_put_file(records, &state->files[i]);

@@ -21,6 +21,7 @@ void lahar_manifest_state_deinit(struct lahar_manifest_state *state)
     lahar_release(state->allocator, state->streams);
     lahar_release(state->allocator, state->sessions);
     lahar_release(state->allocator, state->files);
+    lahar_release(state->allocator, state->directories);
     lahar_offset_table_deinit(&state->offsets);
     lahar_arena_deinit(&state->names);
 }
@@ -164,6 +165,37 @@ static lahar_status apply_session_end(struct lahar_manifest_state *state,
     return LAHAR_OK;
 }
 
+static lahar_status apply_directory(struct lahar_manifest_state *state,
+                                    struct lahar_reader *payload, lahar_error *error)
+{
+    const uint32_t number = lahar_read_u32(payload);
+    const uint64_t name_size = lahar_read_varint(payload);
+    const uint8_t *name = lahar_read_bytes(payload, name_size);
+    const size_t path_size = lahar_reader_left(payload);
+    const uint8_t *path = lahar_read_bytes(payload, path_size);
+    if (payload->failed || number == 0 || number > state->directory_count + 1 || path_size == 0 ||
+        path_size >= LAHAR_MANIFEST_PATH_SIZE || memchr(path, '\0', path_size) != NULL) {
+        return lahar_fail(error, LAHAR_CORRUPT, "directory %u where %zu are known", number,
+                          state->directory_count);
+    }
+    struct lahar_manifest_directory directory = {NULL, NULL};
+    LAHAR_TRY(copy_name(state, name, name_size, &directory.name, error));
+    char *copy = lahar_arena_allocate(&state->names, path_size + 1);
+    if (copy == NULL) {
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a directory");
+    }
+    memcpy(copy, path, path_size);
+    copy[path_size] = '\0';
+    directory.path = copy;
+    void *directories = state->directories;
+    LAHAR_TRY(grow(state->allocator, &directories, state->directory_count,
+                   &state->directory_capacity, sizeof *state->directories, error));
+    state->directories = directories;
+    state->directories[number - 1] = directory;
+    state->directory_count += number > state->directory_count;
+    return LAHAR_OK;
+}
+
 /* The retention that a record is about, NULL when there is no such stream. */
 static struct lahar_manifest_retention *find_retention(struct lahar_manifest_state *state,
                                                        uint32_t stream)
@@ -294,6 +326,8 @@ static lahar_status apply_record(struct lahar_manifest_state *state, uint8_t typ
         return apply_dropped(state, payload, error);
     case LAHAR_MANIFEST_CLOCK:
         return apply_clock(state, payload, error);
+    case LAHAR_MANIFEST_DIRECTORY:
+        return apply_directory(state, payload, error);
     case LAHAR_MANIFEST_REPLACE:
         return lahar_manifest_apply_replace(state, payload, error);
     default:

@@ -66,10 +66,14 @@ lahar_status lahar_stored_file_open(const struct lahar_stored_place *place,
     file->directory = place->directory;
     file->io = lahar_file_pool_io(place->pool);
     file->allocator = allocator;
-    file->segment_status =
-        lahar_segment_open(place->pool, place->directory, &entry->info, place->catalog,
-                           place->cache, allocator, &file->segment, NULL);
-    file->shard_status = open_shard(file, place->pool);
+    file->segment_status = LAHAR_IO;
+    file->shard_status = LAHAR_IO;
+    if (!place->is_unavailable) {
+        file->segment_status =
+            lahar_segment_open(place->pool, place->directory, &entry->info, place->catalog,
+                               place->cache, allocator, &file->segment, NULL);
+        file->shard_status = open_shard(file, place->pool);
+    }
     if (file->shard == NULL) {
         lahar_pooled_file_close(file->shard_file);
         file->shard_file = NULL;

@@ -45,6 +45,7 @@ struct lahar_segment_set {
 struct lahar_stored_place {
     struct lahar_file_pool *pool;
     const char *directory; /* stays where it is until all of the files are gone */
+    bool is_unavailable;   /* nothing there is this store's */
     const struct lahar_schema_catalog *catalog;
     struct lahar_block_cache *cache;
     const lahar_allocator *allocator;

@@ -309,6 +309,7 @@ static bool parse_event_file_name(const char *name, struct event_file_name *pars
 /* What removing needs while it walks the directory of event files. */
 struct sweep {
     lahar_store *store;
+    const char *directory;
     const struct lahar_journal_recovery *recovery;
     lahar_error *error;
 };
@@ -379,7 +380,7 @@ static lahar_status sweep_event_file(void *context, const char *name, bool is_di
         }
     }
     char path[LAHAR_MANIFEST_PATH_SIZE];
-    LAHAR_TRY(join(store->events_directory, name, path, sweep->error));
+    LAHAR_TRY(join(sweep->directory, name, path, sweep->error));
     return store->io->ops->unlink(store->io, path, sweep->error);
 }
 
@@ -402,8 +403,14 @@ lahar_status lahar_store_remove_unnamed(lahar_store *store,
                                         lahar_error *error)
 {
     struct lahar_io *io = store->io;
-    struct sweep sweep = {store, recovery, error};
+    struct sweep sweep = {store, store->directory, recovery, error};
     see_number(store, store->manifest->state.next_file_number - 1);
     LAHAR_TRY(io->ops->list(io, store->directory, sweep_root, &sweep, error));
-    return io->ops->list(io, store->events_directory, sweep_event_file, &sweep, error);
+    for (uint32_t i = 0; i < store->volume_count; i++) {
+        if (store->volumes[i].is_available) {
+            sweep.directory = store->volumes[i].path;
+            LAHAR_TRY(io->ops->list(io, sweep.directory, sweep_event_file, &sweep, error));
+        }
+    }
+    return LAHAR_OK;
 }

@@ -70,10 +70,11 @@ void lahar_store_publish_set(lahar_store *store, struct lahar_segment_set *set)
     lahar_segment_set_release(before);
 }
 
-struct lahar_stored_place lahar_store_place(lahar_store *store)
+struct lahar_stored_place lahar_store_place(lahar_store *store, uint32_t volume)
 {
     return (struct lahar_stored_place){.pool = store->pool,
-                                       .directory = store->events_directory,
+                                       .directory = lahar_volume_path(store, volume),
+                                       .is_unavailable = !store->volumes[volume].is_available,
                                        .catalog = store->catalog,
                                        .cache = store->cache,
                                        .allocator = &store->allocator};
@@ -192,6 +193,7 @@ static void release_contents(lahar_store *store)
     }
     lahar_file_pool_destroy(store->pool);
     store->pool = NULL;
+    lahar_volumes_close(store);
     if (store->catalog != NULL) {
         lahar_schema_catalog_destroy(store->catalog);
         store->catalog = NULL;
@@ -243,7 +245,8 @@ static lahar_status open_files(lahar_store *store, lahar_error *error)
     lahar_status status = LAHAR_OK;
     size_t count = 0;
     for (; status == LAHAR_OK && count < state->file_count; count++) {
-        const struct lahar_stored_place place = lahar_store_place(store);
+        const struct lahar_stored_place place =
+            lahar_store_place(store, state->files[count].directory);
         status = lahar_stored_file_open(&place, &state->files[count], &files[count], error);
     }
     if (status == LAHAR_OK) {
@@ -315,6 +318,7 @@ static lahar_status read_contents(lahar_store *store, lahar_error *error)
     LAHAR_TRY(lahar_manifest_state_catalog(state, store->catalog, error));
     LAHAR_TRY(lahar_block_cache_create(&store->allocator, store->options.memory_limit_bytes / 8,
                                        &store->cache, error));
+    LAHAR_TRY(lahar_volumes_open(store, state, error));
     /* The writer may remove files under a reader, which then could not open them again. */
     LAHAR_TRY(lahar_file_pool_create(store->io, read_only ? 0 : store->options.open_file_max,
                                      &store->allocator, &store->pool, error));
@@ -421,6 +425,22 @@ static lahar_status start_journals(lahar_store *store, lahar_error *error)
     return LAHAR_OK;
 }
 
+/* What the options added becomes part of the store. */
+static lahar_status note_volumes(lahar_store *store, lahar_error *error)
+{
+    struct lahar_buffer records;
+    lahar_buffer_init(&records, &store->allocator);
+    lahar_status status = LAHAR_OK;
+    if (lahar_volumes_put_new(store, &records) != 0) {
+        status = lahar_store_commit_manifest(store, &records, error);
+        if (status == LAHAR_OK) {
+            status = lahar_manifest_copy_write(store->manifest, store->events_directory, error);
+        }
+    }
+    lahar_buffer_deinit(&records);
+    return status;
+}
+
 static lahar_status open_writer(lahar_store *store, uint64_t deadline_ns, lahar_error *error)
 {
     LAHAR_TRY(lahar_store_enter_directory(store, deadline_ns, error));
@@ -447,6 +467,7 @@ static lahar_status open_writer(lahar_store *store, uint64_t deadline_ns, lahar_
                         "durable: dropped",
                         (unsigned long long)store->recovery.dropped_batches);
     }
+    LAHAR_TRY(note_volumes(store, error));
     LAHAR_TRY(lahar_store_remove_unnamed(store, &store->recovery, error));
     lahar_error copying = {0};
     if (lahar_manifest_copy_refresh(store->manifest, store->events_directory, &copying) !=

@@ -18,6 +18,7 @@
 #include "engine/store/manifest.h"
 #include "engine/store/segment_set.h"
 #include "engine/store/store_internal.h"
+#include "engine/store/volumes.h"
 
 struct lahar_rollover;
 struct lahar_resident_index;
@@ -70,6 +71,8 @@ struct lahar_store {
     struct lahar_io_file *lock_file;
     struct lahar_schema_catalog *catalog; /* changed under manifest_lock, read by anyone */
     struct lahar_block_cache *cache;
+    struct lahar_volume *volumes; /* 0: the store's own */
+    uint32_t volume_count;
     struct lahar_file_pool *pool;           /* of event files and shards */
     struct lahar_journals *journals;        /* NULL in a store opened for reading */
     struct lahar_journal_recovery recovery; /* what a store opened for reading sees */
@@ -131,8 +134,8 @@ lahar_status lahar_store_commit_locked(lahar_store *store, const struct lahar_bu
 
 /* The current set of event files, referenced. */
 struct lahar_segment_set *lahar_store_acquire_set(lahar_store *store);
-/* Where event files are opened. */
-struct lahar_stored_place lahar_store_place(lahar_store *store);
+/* Where event files of that volume are opened. */
+struct lahar_stored_place lahar_store_place(lahar_store *store, uint32_t volume);
 /* Puts another in its place and takes over the caller's reference to it. */
 void lahar_store_publish_set(lahar_store *store, struct lahar_segment_set *set);
 

@@ -240,7 +240,10 @@ static lahar_status check_toc(struct verification *verification,
     lahar_store *store = verification->store;
     struct lahar_io *io = store->io;
     char path[LAHAR_MANIFEST_PATH_SIZE];
-    const int length = snprintf(path, sizeof path, "%s/%s", store->directory, name);
+    char file_name[LAHAR_FILE_NAME_SIZE];
+    lahar_segment_file_name(&entry->info, ".toc", file_name);
+    const int length =
+        snprintf(path, sizeof path, "%s/%s", lahar_volume_path(store, entry->directory), file_name);
     if (length < 0 || (size_t)length >= sizeof path) {
         return lahar_fail(error, LAHAR_INVALID, "the path of %s is too long", name);
     }

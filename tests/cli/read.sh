@@ -136,7 +136,7 @@ case_rollover_of_nothing_is_done()
 case_every_verb_explains_itself_in_80_columns()
 {
     for verb in stream source follow ingest query get scan export stat verify rollover retain repair \
-        lineage content replay; do
+        volume lineage content replay; do
         ok "$LAHAR" $verb --help
         expect_out_has "usage: lahar $verb"
         expect_err_empty

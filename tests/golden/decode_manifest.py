@@ -23,6 +23,8 @@ class File:
         self.rollover_files, flags = r.uint(4), r.uint(4)
         self.has_shard = flags & 1
         self.shard_size, self.shard_crc, self.toc_crc = r.uint(8), r.uint(4), r.uint(4)
+        self.age = r.uint(8) if r.more() else 0
+        self.volume = r.uint(4) if r.more() else 0
 
     def name(self):
         return f"{self.first:020d}-{self.last:020d}.{self.number:08d}"
@@ -45,6 +47,7 @@ class Manifest:
         self.sessions = []  # [session, first, end or None]
         self.ceiling, self.rolled, self.file_number = 1, 1, 1
         self.offsets = {}
+        self.volumes = []  # [name, path], number n at n - 1
         self.limits, self.dropped = {}, {}  # by stream
         self.clock = None
         self.tail_is_torn = False
@@ -88,10 +91,10 @@ class Manifest:
         while r.more():
             kind = r.uint(1)
             payload = Bytes(r.take(r.uint(4)))
-            if 1 <= kind <= 14:
+            if 1 <= kind <= 15:
                 (self.field, self.stream, self.begin, self.end, self.raise_ceiling, self.file,
                  self.raise_rolled, self.raise_file_number, self.offset, self.limit, self.remove,
-                 self.drop, self.set_clock, self.replace)[kind - 1](payload)
+                 self.drop, self.set_clock, self.replace, self.directory)[kind - 1](payload)
             elif not kind & 0x80:
                 raise Unsupported(f"manifest record of type {kind}")
 
@@ -131,6 +134,7 @@ class Manifest:
         low, high = file.rollover
         need(low <= file.first <= file.last < high, "FILE: ids")
         need(file.stream < len(self.streams), "FILE: stream")
+        need(file.volume <= len(self.volumes), "FILE: volume")
         need(all(other.rollover[1] <= low or other.rollover[0] >= high for other in self.files
                  if other.stream == file.stream), "FILE: overlaps another of its stream")
         self.files.append(file)
@@ -174,6 +178,12 @@ class Manifest:
         clock = r.uint(8), r.sint(8), r.uint(8), r.uint(8)
         need(self.clock is None or clock[0] >= self.clock[0], "CLOCK")
         self.clock = clock
+
+    def directory(self, r):
+        number, name = r.uint(4), r.sized()
+        path = r.take(len(r.data) - r.at)
+        need(1 <= number <= len(self.volumes) + 1 and name and path and 0 not in path, "DIRECTORY")
+        self.volumes[number - 1:number] = [[name, path]]
 
     def replace(self, r):
         def sums(files):

@@ -19,9 +19,9 @@ from decode_shard import Shard
 MESSAGES = {4: "damaged", 5: "not supported"}
 
 
-def read_event_file(store, record):
+def read_event_file(place, record):
     """The events of a file that the manifest names, all its companions checked."""
-    base = os.path.join(store, "events", record.name())
+    base = os.path.join(place, record.name())
     with open(base + ".events", "rb") as file:
         events = EventFile(file.read())
     for name in ("first", "last", "number", "stream", "times", "arrivals", "row_bytes", "toc_size",
@@ -85,7 +85,9 @@ def read_store(store):
     manifest = read_manifest(store)
     events = []
     for record in manifest.files:
-        events += read_event_file(store, record)
+        place = manifest.volumes[record.volume - 1][1].decode() if record.volume else \
+            os.path.join(store, "events")
+        events += read_event_file(place, record)
     tail, offsets = read_journals(store, manifest)
     for source, key, value in offsets:
         manifest.offsets[source, key] = value

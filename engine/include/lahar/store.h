@@ -55,6 +55,12 @@ typedef struct lahar_allocator {
     void *context;
 } lahar_allocator;
 
+/* A volume: a further directory for event files, on a disk of its own perhaps. */
+typedef struct lahar_volume_spec {
+    const char *name; /* by which it is known whatever its path: 1 .. LAHAR_NAME_SIZE_MAX bytes */
+    const char *path; /* made if it is not there; its parent must be */
+} lahar_volume_spec;
+
 /* Fill with lahar_options_init, then change single fields. 0 means the
  * default in every size, count and time. */
 typedef struct lahar_options {
@@ -80,6 +86,13 @@ typedef struct lahar_options {
     uint32_t query_count_max; /* queries open at a time; default 1,000 */
     uint32_t open_file_max; /* event files and shards that hold a descriptor at a time; default 64.
                                With read_only every one does */
+    /* Added to those that the store has, or the new paths of some of them; names and
+     * paths are remembered. New event files go where most space is free. */
+    const lahar_volume_spec *volumes;
+    size_t volume_count;
+    uint64_t free_space_min; /* bytes that are to stay free: when no directory has more, the oldest
+                                event files go early if there is a limit of retention, and rollover
+                                waits, so that appends do; 0: all may be used */
 } lahar_options;
 
 LAHAR_API void lahar_options_init(lahar_options *options);
@@ -231,6 +244,25 @@ LAHAR_API LAHAR_NODISCARD lahar_status lahar_retention_set(lahar_store *store, u
 LAHAR_API LAHAR_NODISCARD lahar_status lahar_retention_get(lahar_store *store, uint32_t stream,
                                                            lahar_retention *retention_out,
                                                            lahar_error *error);
+
+/* --- volumes -----------------------------------------------------------------------------*/
+
+typedef struct lahar_volume_info {
+    size_t struct_size; /* set by the caller */
+    const char *name;   /* "" for the store's own; valid while the store is open */
+    const char *path;
+    bool is_available; /* false: not there, or another store's; its events cannot be read */
+    uint64_t capacity_bytes;
+    uint64_t free_bytes;
+    uint64_t file_bytes; /* of event files, tables and shards */
+    uint32_t file_count; /* event files */
+} lahar_volume_info;
+
+/* Volume 0 is the store's own directory. LAHAR_NOT_FOUND beyond the last, LAHAR_INVALID. Any
+ * thread. */
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_volume_info_get(lahar_store *store, uint32_t volume,
+                                                             lahar_volume_info *info_out,
+                                                             lahar_error *error);
 
 /* --- statistics ---------------------------------------------------------- */
 
