@@ -180,6 +180,27 @@ static lahar_status no_space(struct live *live, const struct crash_action *actio
     return status;
 }
 
+/* The journals fail in the midst of an append and of what follows it. Whatever the store says of
+ * it, it must not have acknowledged what is not there when it is opened again. */
+static lahar_status io_error(struct live *live, const struct crash_action *action,
+                             lahar_error *error)
+{
+    const enum lahar_sim_fault fault =
+        draw(live, 2) == 0 ? LAHAR_SIM_FAULT_EIO : LAHAR_SIM_FAULT_SYNC_LOST;
+    lahar_sim_disk_fault(live->disk, fault, lahar_sim_disk_operations(live->disk) + draw(live, 4),
+                         1, "journal");
+    lahar_status status = append(live, action, error);
+    for (unsigned i = 0; i < 10; i++) {
+        (void)lahar_store_step(live->store, (uint32_t)draw(live, LAHAR_WORK_COUNT));
+    }
+    lahar_sim_disk_fault(live->disk, LAHAR_SIM_FAULT_NONE, 0, 0, NULL);
+    if (status == LAHAR_POISONED && !lahar_sim_disk_has_crashed(live->disk)) {
+        *error = (lahar_error){0};
+        status = LAHAR_OK;
+    }
+    return status;
+}
+
 static uint64_t now_ns(struct live *live)
 {
     return live->io->ops->monotonic_ns(live->io);
@@ -314,11 +335,17 @@ static lahar_status act(struct live *live, const struct crash_action *action, la
         }
         live->history.session++;
         return status == LAHAR_OK ? open_live(live, error) : status;
+    case CRASH_IO_ERROR:
+        status = io_error(live, action, error);
+        if (status != LAHAR_OK) {
+            return status;
+        }
+        /* fall through */
     case CRASH_KILL:
     case CRASH_POWER_LOSS:
         history_note_durable(&live->history, lahar_durable_id(live->store));
         drop_live(live);
-        lahar_sim_disk_restart(live->disk, live->random, action->kind == CRASH_POWER_LOSS);
+        lahar_sim_disk_restart(live->disk, live->random, action->kind != CRASH_KILL);
         status = open_live(live, error);
         if (status == LAHAR_OK) {
             history_settle(&live->history, live->store);

@@ -33,7 +33,10 @@ enum crash_action_kind {
     CRASH_RETAIN_NOTHING = 12, /* of all that is rolled, after a rollover */
     CRASH_RETAIN_STREAM = 13,  /* the same for one of the streams */
     CRASH_RETAIN_AGE = 14,     /* what is older than so many seconds, given as events */
-    CRASH_LOSE_MANIFEST = 15   /* the process dies, the manifest goes, the store is repaired */
+    CRASH_LOSE_MANIFEST = 15,  /* the process dies, the manifest goes, the store is repaired */
+    /* The journals fail once, at one of the next operations; then the power does, and the store is
+     * opened again. */
+    CRASH_IO_ERROR = 16
 };
 
 struct crash_action {

@@ -166,6 +166,15 @@ static const struct crash_action repair[] = {
     {CRASH_APPEND, 1, 2, 50, LAHAR_DURABILITY_COMMIT, true},
 };
 
+/* A device that fails under commits, and under what is synced by and by. */
+static const struct crash_action io_errors[] = {
+    {CRASH_APPEND, 2, 2, 400, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_IO_ERROR, 1, 2, 300, LAHAR_DURABILITY_COMMIT, true},
+    {CRASH_APPEND, 2, 1, 5000, LAHAR_DURABILITY_INTERVAL, true},
+    {CRASH_IO_ERROR, 2, 3, 4000, LAHAR_DURABILITY_INTERVAL, true},
+    {CRASH_APPEND, 1, 2, 100, LAHAR_DURABILITY_COMMIT, true},
+};
+
 #define ACTIONS(array) (array), sizeof(array) / sizeof((array)[0])
 
 const struct crash_scenario crash_scenarios[] = {
@@ -178,6 +187,7 @@ const struct crash_scenario crash_scenarios[] = {
     {"recycle", LAHAR_DURABILITY_COMMIT, 0, 2, ACTIONS(recycle), 0},
     {"streams", LAHAR_DURABILITY_COMMIT, 0, 1, ACTIONS(streams), 0},
     {"no_space", LAHAR_DURABILITY_COMMIT, 0, 2, ACTIONS(no_space), 0},
+    {"io_errors", LAHAR_DURABILITY_COMMIT, 0, 2, ACTIONS(io_errors), 0},
     {"leftover", LAHAR_DURABILITY_INTERVAL, 0, 2, ACTIONS(leftover), 0},
     {"small_frames", LAHAR_DURABILITY_COMMIT, 0, 1, ACTIONS(small_frames), 0},
     {"retention", LAHAR_DURABILITY_COMMIT, 0, 2, ACTIONS(retention), 0},
