@@ -395,6 +395,12 @@ static bool try_hex(struct lahar_column_encoder *encoder, struct lahar_placed_co
     if (size < HEX_SIZE_MIN || size % 2 != 0 || size != column->size_max || size > HEX_SIZE_MAX) {
         return false;
     }
+    /* The first entry tells nearly always that there is no need to look at the others. */
+    for (uint32_t i = 0; i < size; i++) {
+        if (hex_value(column->data.data[i]) > 15) {
+            return false;
+        }
+    }
     const enum lahar_block_group group = looks_random(column) ? LAHAR_GROUP_UUIDS : placed->group;
     struct lahar_buffer *buffer = &encoder->groups[group];
     const size_t start = buffer->size;

@@ -6,13 +6,29 @@ enum {
 
 static const uint64_t scales[SCALE_MAX + 1] = {1, 1000, 1000000, 1000000000};
 
+/* Dividing by a number that the compiler knows takes a multiplication. Signed, towards zero; the
+ * result is exact where scale was found to divide. */
+static inline int64_t divide(int64_t v, uint8_t scale)
+{
+    switch (scale) {
+    case 0:
+        return v;
+    case 1:
+        return v / 1000;
+    case 2:
+        return v / 1000000;
+    default:
+        return v / 1000000000;
+    }
+}
+
 /* The largest scale that divides every difference to base. */
 static uint8_t find_scale(const uint64_t *values, uint32_t count, uint64_t base)
 {
     uint8_t scale = SCALE_MAX;
     for (uint32_t i = 0; i < count && scale > 0; i++) {
         const int64_t difference = (int64_t)(values[i] - base);
-        while (scale > 0 && difference % (int64_t)scales[scale] != 0) {
+        while (scale > 0 && divide(difference, scale) * (int64_t)scales[scale] != difference) {
             scale--;
         }
     }
@@ -36,6 +52,40 @@ static void put_planes(struct lahar_buffer *buffer, const uint64_t *values, uint
         }
     }
     buffer->size += size;
+}
+
+/* Bytes of the values as differences to the one before. */
+static uint64_t measure_deltas(const uint64_t *values, uint32_t count, uint8_t scale)
+{
+    uint64_t size = 0;
+    uint64_t before = values[0];
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t delta = lahar_zigzag(divide((int64_t)(values[i] - before), scale));
+        size += delta < 0x80 ? 1 : lahar_varint_size(delta);
+        before = values[i];
+    }
+    return size;
+}
+
+/* size: what measuring them gave. */
+static void put_deltas(struct lahar_buffer *buffer, const uint64_t *values, uint32_t count,
+                       uint8_t scale, uint64_t size)
+{
+    if (!lahar_buffer_reserve(buffer, (size_t)size)) {
+        return;
+    }
+    uint8_t *to = buffer->data + buffer->size;
+    uint64_t before = values[0];
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t delta = lahar_zigzag(divide((int64_t)(values[i] - before), scale));
+        if (delta < 0x80) {
+            *to++ = (uint8_t)delta;
+        } else {
+            to = lahar_put_varint(to, delta);
+        }
+        before = values[i];
+    }
+    buffer->size += (size_t)size;
 }
 
 static uint32_t width_of(uint64_t v)
@@ -62,27 +112,16 @@ void lahar_numbers_encode(struct lahar_buffer *buffer, const uint64_t *values, u
     const uint8_t scale_code = is_wide ? 0 : find_scale(values, count, (uint64_t)min);
     const uint64_t scale = scales[scale_code];
     const uint32_t width = width_of(range / scale);
-    uint64_t deltas_size = 0;
-    uint64_t before = values[0];
-    for (uint32_t i = 0; i < count; i++) {
-        deltas_size +=
-            lahar_varint_size(lahar_zigzag((int64_t)(values[i] - before) / (int64_t)scale));
-        before = values[i];
-    }
+    const uint64_t deltas_size = measure_deltas(values, count, scale_code);
     const bool is_delta = deltas_size < (uint64_t)width * count;
     const uint64_t base = is_delta ? values[0] : (uint64_t)min;
     lahar_buffer_put_u8(buffer, is_delta ? 0 : (uint8_t)width);
     lahar_buffer_put_u8(buffer, scale_code);
     lahar_buffer_put_varint(buffer, lahar_zigzag((int64_t)base));
-    if (!is_delta) {
+    if (is_delta) {
+        put_deltas(buffer, values, count, scale_code, deltas_size);
+    } else {
         put_planes(buffer, values, count, base, scale, width);
-        return;
-    }
-    before = base;
-    for (uint32_t i = 0; i < count; i++) {
-        lahar_buffer_put_varint(buffer,
-                                lahar_zigzag((int64_t)(values[i] - before) / (int64_t)scale));
-        before = values[i];
     }
 }
 
