@@ -2,6 +2,7 @@
 #include "engine/provenance/lineage.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -54,7 +55,8 @@ static void finish(struct lahar_lineage *lineage, lahar_status status)
     (void)pthread_mutex_unlock(&lineage->lock);
 }
 
-/* What could be read is made into a graph also where something could not. */
+/* The thread and its helpers take no signals: they are the host's.
+ * What could be read is made into a graph also where something could not. */
 static void *run(void *context)
 {
     struct lahar_lineage *lineage = context;
@@ -98,7 +100,12 @@ lahar_status lahar_lineage_start(lahar_provenance *provenance, const lahar_linea
         status = lahar_snapshot_take(provenance->store, &lineage->snapshot, error);
     }
     if (status == LAHAR_OK) {
+        sigset_t all;
+        sigset_t before;
+        (void)sigfillset(&all);
+        (void)pthread_sigmask(SIG_SETMASK, &all, &before);
         const int failure = pthread_create(&lineage->thread, NULL, run, lineage);
+        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
         lineage->has_thread = failure == 0;
         if (failure != 0) {
             status = lahar_fail_errno(error, failure, "start a thread for a lineage");

@@ -110,6 +110,7 @@ lahar_status lahar_shard_asking_begin(struct lahar_shard_asking *asking,
         if (pthread_create(&helper->thread, NULL, ask, helper) != 0) {
             break; /* the caller asks all that others do not */
         }
+        (void)pthread_setname_np(helper->thread, "lahar-shards");
         asking->helper_count++;
     }
     return LAHAR_OK;

@@ -137,7 +137,9 @@ static lahar_status hash_query(struct lahar_query *query, lahar_error *error)
     lahar_buffer_init(&text, query->allocator);
     lahar_query_print(query->root, &text);
     query->text_size = text.size < sizeof query->text - 1 ? text.size : sizeof query->text - 1;
-    memcpy(query->text, text.data, query->text_size);
+    if (query->text_size != 0) {
+        memcpy(query->text, text.data, query->text_size);
+    }
     lahar_buffer_put_u32(&text, query->options.stream);
     lahar_buffer_put_u64(&text, (uint64_t)query->options.from_ns);
     lahar_buffer_put_u64(&text, (uint64_t)query->options.to_ns);

@@ -1,5 +1,6 @@
 /* What a careless or hostile host may pass: refused with a reason, or answered rightly. */
 #include <criterion/criterion.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -192,8 +193,12 @@ static atomic_bool is_open;
 
 static bool waits(void *context, const lahar_event *event)
 {
+    sigset_t blocked;
     (void)context;
     (void)event;
+    cr_assert_eq(pthread_sigmask(SIG_SETMASK, NULL, &blocked), 0);
+    cr_assert(sigismember(&blocked, SIGINT) == 1 && sigismember(&blocked, SIGCHLD) == 1,
+              "signals are the host's");
     while (!atomic_load(&is_open)) {
         (void)usleep(1000);
     }
