@@ -6,7 +6,7 @@
  * The group that rollover is at work on is covered like the open one.
  *
  * Slices cost the processor about what rollover's own index costs, so they are built only
- * while they are worth it: when queries have come lately, or the load leaves a core idle.
+ * while they are worth it: when queries have come lately, or the load is light.
  * A slice whose events are all in event files is dropped; queries that hold it keep it.
  *
  * One thread builds at a time, any thread acquires. Lack of memory leaves events to be scanned. */
