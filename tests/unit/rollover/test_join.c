@@ -366,3 +366,98 @@ Test(join_choose, leaves_alone_what_is_refused)
     cr_assert_eq(run.count, 4);
     cr_assert_eq(run.files[0].info.number, 3);
 }
+
+/* --- disk use ---------------------------------------------------------------------------- */
+
+struct disk_use {
+    struct lahar_io *io;
+    uint64_t bytes;
+};
+
+static lahar_status add_size(void *context, const char *name, bool is_directory)
+{
+    struct disk_use *use = context;
+    char path[160];
+    struct lahar_io_file *file = NULL;
+    uint64_t size = 0;
+    (void)snprintf(path, sizeof path, "store/events/%.100s", name);
+    if (!is_directory && strncmp(name, "names-", 6) != 0 &&
+        use->io->ops->open(use->io, path, LAHAR_IO_READ, &file, NULL) == LAHAR_OK) {
+        (void)use->io->ops->size(use->io, file, &size, NULL);
+        use->io->ops->close(use->io, file);
+    }
+    use->bytes += size;
+    return LAHAR_OK;
+}
+
+/* Bytes of all files among the event files, named in the manifest or not. */
+static uint64_t disk_use(struct store_fixture *fixture)
+{
+    struct disk_use use = {fixture->io, 0};
+    cr_assert_eq(fixture->io->ops->list(fixture->io, "store/events", add_size, &use, NULL),
+                 LAHAR_OK);
+    return use.bytes;
+}
+
+static const struct lahar_io_ops *plain_ops;
+static struct store_fixture *measured;
+static uint64_t most_bytes;
+
+static void measure(void)
+{
+    const uint64_t bytes = disk_use(measured);
+    most_bytes = bytes > most_bytes ? bytes : most_bytes;
+}
+
+/* Rollover and joining sync the directory when all of their files are there and nothing has been
+ * removed yet. */
+static lahar_status sync_and_measure(struct lahar_io *io, const char *path, lahar_error *error)
+{
+    measure();
+    return plain_ops->sync_directory(io, path, error);
+}
+
+Test(join, and_retention_keep_the_disk_within_the_limit_a_group_and_a_merge)
+{
+    enum {
+        GROUP_EVENTS = 8,
+        GROUPS = 300,
+        LIMIT = 150000
+    };
+    struct store_fixture fixture;
+    store_fixture_init(&fixture, 11);
+    fixture.config.join_file_count = 4;
+    fixture.options.group_event_count = GROUP_EVENTS;
+    store_fixture_open(&fixture);
+    const uint32_t stream = store_fixture_stream(&fixture, 0);
+    const lahar_retention limits = {sizeof limits, LIMIT, 0};
+    cr_assert_eq(lahar_retention_set(fixture.store, LAHAR_ANY_STREAM, &limits, NULL), LAHAR_OK);
+    measured = &fixture;
+    plain_ops = fixture.io->ops;
+    struct lahar_io_ops ops = *plain_ops;
+    ops.sync_directory = sync_and_measure;
+    fixture.io->ops = &ops;
+    uint64_t group_bytes = 0;
+    unsigned joins = 0;
+    for (unsigned i = 0; i < GROUPS; i++) {
+        store_fixture_add(&fixture, &stream, 1, GROUP_EVENTS);
+        cr_assert_eq(lahar_sync(fixture.store, LAHAR_WAIT_FOREVER, NULL), LAHAR_OK);
+        for (unsigned k = 0; k < 6; k++) {
+            (void)lahar_store_step(fixture.store, LAHAR_WORK_ROLLOVER);
+            measure();
+            (void)lahar_store_step(fixture.store, LAHAR_WORK_RETENTION);
+            joins += lahar_store_step(fixture.store, LAHAR_WORK_JOIN);
+            measure();
+        }
+        group_bytes = i == 0 ? disk_use(&fixture) : group_bytes;
+    }
+    fixture.io->ops = plain_ops;
+    cr_assert_gt(joins, 10);
+    cr_assert_gt(stat_of(&fixture).dropped_events, 0);
+    /* Groups are alike; a joined file is at most a twentieth of the limit. */
+    cr_assert_leq(most_bytes, LIMIT + group_bytes + group_bytes / 8 + LIMIT / 20,
+                  "%lu bytes, groups of %lu", (unsigned long)most_bytes,
+                  (unsigned long)group_bytes);
+    cr_assert_gt(most_bytes, LIMIT * 9 / 10);
+    store_fixture_deinit(&fixture);
+}
