@@ -94,7 +94,9 @@ static lahar_status find_field(shard_query *query, const struct lahar_test *test
         return LAHAR_UNSUPPORTED;
     }
     memcpy(name, map_field == LAHAR_FIELD_PREVIOUS ? "prev." : "attr.", 5);
-    memcpy(name + 5, test->key.data, test->key.size);
+    if (test->key.size != 0) {
+        memcpy(name + 5, test->key.data, test->key.size);
+    }
     *class_out = LAHAR_CLASS_KEYWORD;
     return lahar_shard_find_field(query->shard, name, test->key.size + 5, *class_out, field_out)
                ? LAHAR_OK
