@@ -115,7 +115,7 @@ Test(query_handles, let_go_of_everything_when_they_expire)
     char token[200];
     random_store_append(&random_store, 100);
     lahar_query_options_init(&options);
-    options.expire_ns = 20000000;
+    options.expire_ns = 400000000;
     lahar_query *query = open_query("*", &options);
     lahar_query *lasting = open_query("*", NULL);
     for (int i = 0; i < 8; i++) {
@@ -125,7 +125,7 @@ Test(query_handles, let_go_of_everything_when_they_expire)
     }
     cr_assert_eq(lahar_query_list(random_store.store, &info, 1), 2);
     cr_expect_leq(info.expires_in_ns, options.expire_ns);
-    (void)usleep(60000);
+    (void)usleep(450000);
     cr_assert_eq(lahar_query_list(random_store.store, &info, 1), 2);
     cr_expect(info.is_expired);
     cr_expect_leq(info.memory_bytes, 64);
@@ -186,7 +186,7 @@ Test(query_handles, give_ids_without_reading_events)
 /* Values of a megabyte, which take seconds to look through. */
 static void append_much(void)
 {
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 3; i++) {
         random_store_append_giants(&random_store);
     }
     roll();
@@ -250,28 +250,41 @@ Test(query_handles, stop_at_their_deadline_wherever_they_are)
     lahar_query_close(query);
 }
 
-static void *cancel_soon(void *query)
+struct cancelling {
+    lahar_query *query;
+    unsigned after_us;
+};
+
+static void *cancel_soon(void *argument)
 {
-    (void)usleep(2000);
-    lahar_query_cancel(query);
+    const struct cancelling *cancelling = argument;
+    (void)usleep(cancelling->after_us);
+    lahar_query_cancel(cancelling->query);
     return NULL;
 }
 
+/* A busy machine may run the whole query before the other thread: tried until it does not. */
 Test(query_handles, stop_when_they_are_cancelled_in_a_count_or_a_facet)
 {
     append_much();
-    for (int round = 0; round < 2; round++) {
-        pthread_t thread;
-        lahar_query *query = open_query(slow_expression, NULL);
-        lahar_query_result result = {.struct_size = sizeof result};
-        lahar_facet facet = {.struct_size = sizeof facet};
-        cr_assert_eq(pthread_create(&thread, NULL, cancel_soon, query), 0);
-        const uint64_t begin_ns = clock_ns();
-        const lahar_status status = round == 0 ? lahar_query_result_get(query, &result, NULL)
-                                               : lahar_query_facet(query, "host", 0, &facet, NULL);
-        expect_stopped(status, LAHAR_CANCELLED, begin_ns, UINT64_C(8000000000), "cancelled");
-        (void)pthread_join(thread, NULL);
-        lahar_query_close(query);
+    for (int kind = 0; kind < 2; kind++) {
+        lahar_status status = LAHAR_OK;
+        for (unsigned attempt = 0; attempt < 100 && status == LAHAR_OK; attempt++) {
+            pthread_t thread;
+            lahar_query_result result = {.struct_size = sizeof result};
+            lahar_facet facet = {.struct_size = sizeof facet};
+            struct cancelling cancelling = {open_query(slow_expression, NULL), attempt % 10 * 300};
+            cr_assert_eq(pthread_create(&thread, NULL, cancel_soon, &cancelling), 0);
+            const uint64_t begin_ns = clock_ns();
+            status = kind == 0 ? lahar_query_result_get(cancelling.query, &result, NULL)
+                               : lahar_query_facet(cancelling.query, "host", 0, &facet, NULL);
+            if (status != LAHAR_OK) {
+                expect_stopped(status, LAHAR_CANCELLED, begin_ns, UINT64_C(8000000000), "cancel");
+            }
+            (void)pthread_join(thread, NULL);
+            lahar_query_close(cancelling.query);
+        }
+        cr_expect_eq(status, LAHAR_CANCELLED);
     }
 }
 
@@ -290,7 +303,7 @@ Test(query_limit, refuses_more_queries_than_may_be_open, .init = NULL, .fini = N
     cr_assert_eq(lahar_store_open(own_directory, &options, 0, &store, &error), LAHAR_OK);
     lahar_query_options asked;
     lahar_query_options_init(&asked);
-    asked.expire_ns = 30000000;
+    asked.expire_ns = 400000000;
     for (int i = 0; i < 3; i++) {
         cr_assert_eq(lahar_query_open(store, "*", 1, i == 0 ? &asked : NULL, &queries[i], &error),
                      LAHAR_OK);
@@ -301,7 +314,7 @@ Test(query_limit, refuses_more_queries_than_may_be_open, .init = NULL, .fini = N
     cr_expect_eq(stat.open_queries, 3);
     cr_expect_eq(stat.refused_queries, 1);
     /* One that has expired makes room, as does one that is closed. A wrong one takes none. */
-    (void)usleep(60000);
+    (void)usleep(450000);
     cr_assert_eq(lahar_query_open(store, "(", 1, NULL, &queries[3], &error), LAHAR_INVALID);
     cr_assert_eq(lahar_query_open(store, "*", 1, NULL, &queries[3], &error), LAHAR_OK);
     lahar_query_close(queries[0]);
