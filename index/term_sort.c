@@ -64,121 +64,41 @@ static void insertion_sort(struct lahar_term_item *items, size_t count)
     }
 }
 
-/* What is moved while sorting, in place of the items. */
-struct key {
-    uint64_t prefix;
-    uint32_t index;
-};
-
-/* Sorts keys by the bytes of the prefix that are in mask, lowest first; the result is in the array
- * returned, the other one is overwritten. */
-static struct key *radix_pass(struct key *from, struct key *to, size_t count, uint64_t mask)
+/* By prefix, lowest byte first, passing over bytes that all items share. */
+static void radix_sort(struct lahar_term_item *items, struct lahar_term_item *scratch, size_t count)
 {
+    struct lahar_term_item *from = items;
+    struct lahar_term_item *to = scratch;
+    uint64_t all_and = UINT64_MAX;
+    uint64_t all_or = 0;
+    for (size_t i = 0; i < count; i++) {
+        all_and &= items[i].prefix;
+        all_or |= items[i].prefix;
+    }
     for (unsigned shift = 0; shift < 64; shift += 8) {
-        if ((mask >> shift & 0xff) == 0) {
+        if (((all_and ^ all_or) >> shift & 0xff) == 0) {
             continue;
         }
-        uint32_t starts[256] = {0};
+        size_t starts[256] = {0};
         for (size_t i = 0; i < count; i++) {
             starts[from[i].prefix >> shift & 0xff]++;
         }
-        uint32_t start = 0;
+        size_t start = 0;
         for (size_t i = 0; i < 256; i++) {
-            const uint32_t n = starts[i];
+            const size_t n = starts[i];
             starts[i] = start;
             start += n;
         }
         for (size_t i = 0; i < count; i++) {
             to[starts[from[i].prefix >> shift & 0xff]++] = from[i];
         }
-        struct key *swap = from;
+        struct lahar_term_item *swap = from;
         from = to;
         to = swap;
     }
-    return from;
-}
-
-static void sort_keys_by_insertion(struct key *keys, size_t count)
-{
-    for (size_t i = 1; i < count; i++) {
-        const struct key key = keys[i];
-        size_t to = i;
-        while (to > 0 && key.prefix < keys[to - 1].prefix) {
-            keys[to] = keys[to - 1];
-            to--;
-        }
-        keys[to] = key;
+    if (from != items) {
+        memcpy(items, from, count * sizeof *items);
     }
-}
-
-/* The highest of the bytes in mask, as many as tell most of count random prefixes apart. */
-static uint64_t leading_bytes(uint64_t mask, size_t count)
-{
-    uint64_t leading = 0;
-    uint64_t told = 1;
-    for (int shift = 56; shift >= 0 && told < (uint64_t)count * 16; shift -= 8) {
-        if ((mask >> shift & 0xff) != 0) {
-            leading |= UINT64_C(0xff) << shift;
-            told *= 256;
-        }
-    }
-    return leading;
-}
-
-/* Puts the items in the order that keys name. */
-static void move_items(struct lahar_term_item *items, struct key *keys, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (keys[i].index == i) {
-            continue;
-        }
-        const struct lahar_term_item first = items[i];
-        size_t to = i;
-        for (size_t from = keys[i].index; from != i;) {
-            items[to] = items[from];
-            keys[to].index = (uint32_t)to;
-            to = from;
-            from = keys[from].index;
-        }
-        items[to] = first;
-        keys[to].index = (uint32_t)to;
-    }
-}
-
-/* By prefix. Scratch holds two arrays of keys. */
-static void radix_sort(struct lahar_term_item *items, struct lahar_term_item *scratch, size_t count)
-{
-    _Static_assert(2 * sizeof(struct key) <= sizeof *scratch, "two keys take an item's place");
-    struct key *from = (struct key *)(void *)scratch;
-    struct key *other = from + count;
-    uint64_t all_and = UINT64_MAX;
-    uint64_t all_or = 0;
-    for (size_t i = 0; i < count; i++) {
-        from[i] = (struct key){items[i].prefix, (uint32_t)i};
-        all_and &= items[i].prefix;
-        all_or |= items[i].prefix;
-    }
-    /* Bytes in which the prefixes differ, whole. */
-    uint64_t mask = 0;
-    for (unsigned shift = 0; shift < 64; shift += 8) {
-        mask |= ((all_and ^ all_or) >> shift & 0xff) == 0 ? 0 : UINT64_C(0xff) << shift;
-    }
-    const uint64_t leading = leading_bytes(mask, count);
-    struct key *keys = radix_pass(from, other, count, leading);
-    other = keys == from ? other : from;
-    for (size_t i = 0; i < count && leading != mask;) {
-        size_t end = i + 1;
-        while (end < count && ((keys[end].prefix ^ keys[i].prefix) & leading) == 0) {
-            end++;
-        }
-        if (end - i < INSERTION_COUNT) {
-            sort_keys_by_insertion(keys + i, end - i);
-        } else if (radix_pass(keys + i, other + i, end - i, mask & ~leading) != keys + i) {
-            memcpy(keys + i, other + i, (end - i) * sizeof *keys);
-        }
-        i = end;
-    }
-    move_items(items, keys, count);
 }
 
 /* Bytes from depth on that all items have in common. */
