@@ -86,8 +86,12 @@ static lahar_status take_directories(struct rebuild *rebuild,
         lahar_manifest_put_directory(&records, (uint32_t)i + 1, other->directories[i].name,
                                      other->directories[i].path);
     }
-    const lahar_status status =
-        lahar_manifest_state_apply(state, records.data, records.size, rebuild->error);
+    lahar_status status = LAHAR_OK;
+    if (records.has_failed) {
+        status = lahar_fail(rebuild->error, LAHAR_NO_MEMORY, "no memory for volumes");
+    } else if (records.size != 0) {
+        status = lahar_manifest_state_apply(state, records.data, records.size, rebuild->error);
+    }
     lahar_buffer_deinit(&records);
     return status;
 }

@@ -228,3 +228,55 @@ Test(store_read, of_events_without_values)
     store_fixture_close(&fixture);
     store_fixture_deinit(&fixture);
 }
+
+/* --- how often a block is read ------------------------------------------------------------- */
+
+static const struct lahar_io_ops *uncounted_ops;
+static unsigned read_count;
+
+static lahar_status count_reads(struct lahar_io *io, struct lahar_io_file *file, uint64_t offset,
+                                void *data, size_t size, size_t *read_out, lahar_error *error)
+{
+    read_count++;
+    return uncounted_ops->read(io, file, offset, data, size, read_out, error);
+}
+
+Test(store_read, of_many_ids_loads_each_block_once_whatever_their_order)
+{
+    enum {
+        EVENTS = 120000,
+        STEP = 7001 /* events between two ids that are asked for one after the other */
+    };
+    struct store_fixture fixture;
+    store_fixture_init(&fixture, 5);
+    fixture.options.memory_limit_bytes = 32 << 20; /* caches about two of the blocks */
+    store_fixture_open(&fixture);
+    const uint32_t stream = store_fixture_stream(&fixture, 0);
+    for (unsigned i = 0; i < EVENTS / 1000; i++) {
+        store_fixture_add(&fixture, &stream, 1, 1000);
+    }
+    cr_assert_eq(lahar_rollover(fixture.store, LAHAR_WAIT_FOREVER, NULL), LAHAR_OK);
+    uncounted_ops = fixture.io->ops;
+    struct lahar_io_ops ops = *uncounted_ops;
+    ops.read = count_reads;
+    fixture.io->ops = &ops;
+    static uint64_t ids[2000];
+    static size_t numbers[2000];
+    for (size_t i = 0; i < 2000; i++) {
+        numbers[i] = i * STEP % EVENTS;
+        ids[i] = fixture.events[numbers[i]].id;
+    }
+    lahar_cursor *cursor = NULL;
+    lahar_error error = {0};
+    cr_assert_eq(lahar_get(fixture.store, ids, 2000, &cursor, &error), LAHAR_OK);
+    for (size_t i = 0; i < 2000; i++) {
+        const lahar_event *event = NULL;
+        cr_assert_eq(lahar_cursor_next(cursor, &event, &error), LAHAR_OK, "%s", error.message);
+        check_event(event, &fixture.events[numbers[i]]);
+    }
+    lahar_cursor_close(cursor);
+    fixture.io->ops = uncounted_ops;
+    cr_assert_geq(read_count, 5);
+    cr_assert_leq(read_count, 24, "%u reads", read_count); /* rows of about 90 bytes, of 1 MiB */
+    store_fixture_deinit(&fixture);
+}
