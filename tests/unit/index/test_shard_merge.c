@@ -432,6 +432,7 @@ Test(shard_merge, of_merged_shards_costs_no_size)
     }
     merge_pieces(pieces, COUNT, &at_once);
     merge_pieces(pieces, 2, &step[0]);
+    lahar_shard_close(step[0].shard);
     for (uint32_t i = 2; i < COUNT; i++) {
         struct piece next;
         step[1] = pieces[i];
