@@ -59,6 +59,7 @@ static void print_json(lahar_store *store, const lahar_stat *stat)
     json_line_string(line, "backend", stat->backend);
     json_line_string(line, "backend_reason", stat->backend_reason);
     json_line_string(line, "sync_mode", stat->sync_mode);
+    json_line_string(line, "sync_reason", stat->sync_reason);
     json_line_string(line, "poisoned",
                      stat->poisoned == LAHAR_OK ? "" : lahar_status_name(stat->poisoned));
     json_line_print(line);
@@ -106,7 +107,7 @@ static void print_text(lahar_store *store, const lahar_stat *stat)
     (void)printf("%-18s %14s%s%s\n", "backend", stat->backend,
                  stat->backend_reason[0] == '\0' ? "" : "  ", stat->backend_reason);
     if (stat->sync_mode[0] != '\0') {
-        (void)printf("%-18s %14s\n", "sync", stat->sync_mode);
+        (void)printf("%-18s %14s  %s\n", "sync", stat->sync_mode, stat->sync_reason);
     }
     if (stat->poisoned != LAHAR_OK) {
         (void)printf("%-18s %14s\n", "writes refused", lahar_status_name(stat->poisoned));

@@ -210,6 +210,7 @@ struct lahar_journals_stat {
     bool is_memory_short;  /* appends are waiting for lahar_journals_forget */
     uint32_t active;
     char sync_mode[32];
+    char sync_reason[96];
 };
 void lahar_journals_stat_get(struct lahar_journals *journals, struct lahar_journals_stat *stat_out);
 

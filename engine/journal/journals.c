@@ -368,6 +368,7 @@ lahar_status lahar_journals_open(const struct lahar_journals_options *options,
         status = lahar_catalog_adopt(&journals->catalog, recovery, error);
     }
     if (status == LAHAR_OK) {
+        lahar_journals_calibrate(journals);
         /* A chunk is ready when this returns: an append need not wait for a writer. */
         (void)lahar_journal_step(&journals->journals[0],
                                  journals->io->ops->monotonic_ns(journals->io));
@@ -549,4 +550,5 @@ void lahar_journals_stat_get(struct lahar_journals *journals, struct lahar_journ
     const bool lacks_dsync = atomic_load_explicit(&journals->lacks_dsync, memory_order_relaxed);
     (void)snprintf(stat_out->sync_mode, sizeof stat_out->sync_mode, "%s",
                    lacks_dsync ? "fdatasync" : "dsync");
+    memcpy(stat_out->sync_reason, journals->sync_reason, sizeof stat_out->sync_reason);
 }

@@ -143,7 +143,8 @@ struct lahar_journals {
     _Atomic uint32_t active;
     _Atomic uint64_t wanted_id;       /* somebody waits for all below to be durable */
     _Atomic bool is_interval_used;    /* an append asked for INTERVAL */
-    _Atomic bool lacks_dsync;         /* the file system refused durable writes */
+    _Atomic bool lacks_dsync;         /* durable writes are refused, or slower (calibrate.c) */
+    char sync_reason[96];             /* set at opening */
     _Atomic uint32_t journals_full;   /* journals whose writes found no space */
     _Atomic bool is_file_space_short; /* a file could not be created for want of space */
     _Atomic bool is_held;             /* no id may be handed out, for want of disk space */
@@ -231,6 +232,11 @@ void lahar_journal_complete(struct lahar_write *write, uint64_t now_ns);
 /* Publishes how far the chain is durable and seals the chunks that are finished; returns
  * whether there were any. */
 bool lahar_journal_advance(struct lahar_journal *journal);
+
+/* --- calibrate.c -------------------------------------------------------------------------- */
+
+/* Chooses between durable writes and fdatasync, before the threads start. */
+void lahar_journals_calibrate(struct lahar_journals *journals);
 
 /* --- writer.c: threads -------------------------------------------------------------------- */
 

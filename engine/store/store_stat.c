@@ -34,6 +34,7 @@ static void take_journals(lahar_store *store, lahar_stat *stat)
     stat->rollovers = rollover.rollovers;
     stat->rollover_failures = rollover.failures;
     memcpy(stat->sync_mode, journals.sync_mode, sizeof stat->sync_mode);
+    memcpy(stat->sync_reason, journals.sync_reason, sizeof stat->sync_reason);
     stat->poisoned = lahar_journals_health(store->journals, NULL);
 }
 

@@ -305,6 +305,7 @@ typedef struct lahar_stat {
     uint64_t refused_queries;  /* since opening: as many were open as may be */
     uint64_t expired_queries;  /* since opening */
     uint64_t writer_sleeps;    /* since opening; at most one of writer_wakes ends each */
+    char sync_reason[96];      /* why sync_mode: what opening measured of both */
 } lahar_stat;
 
 /* A consistent enough picture for people; single numbers are exact. Any thread. */
