@@ -168,11 +168,11 @@ int main(void)
         abort();
     }
     (void)pthread_join(writer, NULL);
-    for (unsigned i = 0; i < 600 && event_count(&shared) < TOTAL; i++) {
-        (void)usleep(50000);
-    }
     atomic_store(&shared.is_over, true);
     (void)pthread_join(disturber, NULL);
+    for (unsigned i = 0; i < 1200 && event_count(&shared) < TOTAL; i++) {
+        (void)usleep(50000);
+    }
     lahar_follow_stop(shared.follow);
     (void)pthread_join(follower, NULL);
     lahar_follow_close(shared.follow);
