@@ -44,6 +44,7 @@ static const char USAGE[] =
     "  --year N           of times that name none; default the last not in the future\n"
     "  --keep-raw         keep each record's bytes, for byte-exact export\n"
     "  --durability MODE  none, interval or commit; default as the store\n"
+    "  --space-wait S     seconds to wait for space on a full disk; default 30\n"
     "  --no-create        create neither the store nor the stream\n"
     "  --json             end with {\"events\":N,\"bytes\":N,\"errors\":N,...}\n\n"
     "Records that cannot be parsed are reported by file and line, and passed over.\n"
@@ -62,6 +63,7 @@ enum {
     OPTION_YEAR,
     OPTION_KEEP_RAW,
     OPTION_DURABILITY,
+    OPTION_SPACE_WAIT,
     OPTION_NO_CREATE,
     OPTION_JSON
 };
@@ -79,6 +81,7 @@ static const struct option_spec OPTIONS[] = {
     {"year", OPTION_YEAR, true},
     {"keep-raw", OPTION_KEEP_RAW, false},
     {"durability", OPTION_DURABILITY, true},
+    {"space-wait", OPTION_SPACE_WAIT, true},
     {"no-create", OPTION_NO_CREATE, false},
     {"json", OPTION_JSON, false},
     {NULL, 0, false},
@@ -87,7 +90,8 @@ static const struct option_spec OPTIONS[] = {
 enum {
     READ_SIZE = 1024 * 1024,
     REPORTED_ERRORS_MAX = 20,
-    SPACE_WAIT_SECONDS = 30 /* for space on a full disk */
+    SPACE_WAIT_SECONDS = 30, /* for space on a full disk */
+    SPACE_WAIT_SECONDS_MAX = 86400
 };
 
 struct ingest_run {
@@ -352,6 +356,20 @@ static bool parse_year(const char *text, uint32_t *year_out)
     return true;
 }
 
+static bool parse_space_wait(const char *text, uint64_t *wait_ns_out)
+{
+    uint64_t seconds = 0;
+    if (!parse_number("--space-wait", text, &seconds)) {
+        return false;
+    }
+    if (seconds > SPACE_WAIT_SECONDS_MAX) {
+        complain("--space-wait takes at most %d seconds, not \"%s\"", SPACE_WAIT_SECONDS_MAX, text);
+        return false;
+    }
+    *wait_ns_out = seconds * UINT64_C(1000000000);
+    return true;
+}
+
 static bool set_pair(struct ingest_run *run, const char *pair)
 {
     char name[64];
@@ -413,6 +431,8 @@ static bool take_option(struct ingest_run *run, int option, const char *value)
         return true;
     case OPTION_DURABILITY:
         return parse_durability(value, &run->options.durability);
+    case OPTION_SPACE_WAIT:
+        return parse_space_wait(value, &run->options.space_wait_ns);
     case OPTION_NO_CREATE:
         run->no_create = true;
         return true;

@@ -79,7 +79,7 @@ static lahar_status claim_jumbo(struct lahar_journals *journals, uint32_t produc
     }
     lahar_error failure = {0};
     const lahar_status status =
-        lahar_file_pool_create_jumbo(&journals->files, capacity, &chunk->file, &failure);
+        lahar_segment_pool_create_jumbo(&journals->files, capacity, &chunk->file, &failure);
     if (status != LAHAR_OK) {
         lahar_chunk_put(&journals->chunks, chunk);
         if (status == LAHAR_NO_SPACE || status == LAHAR_NO_MEMORY) {

@@ -111,7 +111,7 @@ static void add(struct lahar_catalog *catalog, struct lahar_resident_batch batch
 /* --- life ----------------------------------------------------------------------------- */
 
 lahar_status lahar_catalog_init(struct lahar_catalog *catalog, const lahar_allocator *allocator,
-                                struct lahar_chunk_pool *chunks, struct lahar_file_pool *files,
+                                struct lahar_chunk_pool *chunks, struct lahar_segment_pool *files,
                                 uint64_t next_id, uint64_t window, int64_t arrival_floor_ns,
                                 lahar_error *error)
 {
@@ -420,10 +420,10 @@ void lahar_catalog_forget(struct lahar_catalog *catalog, uint64_t rolled_id)
 
     struct lahar_chunk *last = NULL;
     for (struct lahar_chunk *chunk = dropped; chunk != NULL; chunk = chunk->next) {
-        lahar_file_pool_give_back(catalog->files, chunk->file);
+        lahar_segment_pool_give_back(catalog->files, chunk->file);
         last = chunk;
     }
-    lahar_file_pool_forget(catalog->files, rolled_id);
+    lahar_segment_pool_forget(catalog->files, rolled_id);
 
     (void)pthread_mutex_lock(&catalog->mutex);
     if (last != NULL) {

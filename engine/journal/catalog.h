@@ -45,7 +45,7 @@ struct lahar_catalog {
     /* --- set at opening --- */
     const lahar_allocator *allocator;
     struct lahar_chunk_pool *chunks;
-    struct lahar_file_pool *files;
+    struct lahar_segment_pool *files;
     const _Atomic uint64_t *journal_durable[LAHAR_JOURNAL_COUNT]; /* durable position of each */
     /* Called without the mutex when the durable prefix has risen. */
     void (*durable_rose)(void *context, uint64_t from_id, uint64_t to_id);
@@ -81,7 +81,7 @@ struct lahar_catalog {
 
 /* window: slots of the link buffer, a power of two. LAHAR_NO_MEMORY. */
 lahar_status lahar_catalog_init(struct lahar_catalog *catalog, const lahar_allocator *allocator,
-                                struct lahar_chunk_pool *chunks, struct lahar_file_pool *files,
+                                struct lahar_chunk_pool *chunks, struct lahar_segment_pool *files,
                                 uint64_t next_id, uint64_t window, int64_t arrival_floor_ns,
                                 lahar_error *error);
 void lahar_catalog_deinit(struct lahar_catalog *catalog);

@@ -514,10 +514,10 @@ static bool take_region(struct lahar_journal *journal)
 {
     struct lahar_journals *journals = journal->journals;
     if (journal->file == NULL) {
-        journal->file = lahar_file_pool_take(&journals->files);
+        journal->file = lahar_segment_pool_take(&journals->files);
         if (journal->file == NULL) {
             request_file(journal);
-            journal->file = lahar_file_pool_take(&journals->files);
+            journal->file = lahar_segment_pool_take(&journals->files);
         }
         if (journal->file != NULL && journal->wants_file) {
             journal->wants_file = false;

@@ -264,9 +264,9 @@ static lahar_status set_up_files(struct lahar_journals *journals,
     struct lahar_name_scan scan = {1};
     const lahar_status listed =
         journals->io->ops->list(journals->io, journals->directory, visit_name, &scan, error);
-    lahar_file_pool_init(&journals->files, journals->io, journals->directory, journals->allocator,
-                         options->store_id, options->session, journals->chunks.chunk_size,
-                         scan.first_number);
+    lahar_segment_pool_init(&journals->files, journals->io, journals->directory,
+                            journals->allocator, options->store_id, options->session,
+                            journals->chunks.chunk_size, scan.first_number);
 #ifdef LAHAR_PLANTED_BUGS
     journals->files.skips_directory_sync =
         (options->planted_bugs & LAHAR_JOURNAL_BUG_NO_DIRECTORY_SYNC) != 0;
@@ -275,10 +275,10 @@ static lahar_status set_up_files(struct lahar_journals *journals,
     const struct lahar_recovery_memory *memory = recovery == NULL ? NULL : recovery->memory;
     for (size_t i = 0; memory != NULL && i < memory->file_count; i++) {
         const struct lahar_recovered_file *file = &memory->files[i];
-        LAHAR_TRY(lahar_file_pool_add_found(&journals->files, file->number, file->size_bytes,
-                                            file->is_whole, file->end_id, error));
+        LAHAR_TRY(lahar_segment_pool_add_found(&journals->files, file->number, file->size_bytes,
+                                               file->is_whole, file->end_id, error));
     }
-    lahar_file_pool_forget(&journals->files, 0);
+    lahar_segment_pool_forget(&journals->files, 0);
     return LAHAR_OK;
 }
 
@@ -339,7 +339,8 @@ lahar_status lahar_journals_open(const struct lahar_journals_options *options,
     set_up_rings(journals, options->next_id);
     journals->directory = lahar_allocate(journals->allocator, path_size);
     if (journals->directory == NULL) {
-        lahar_file_pool_init(&journals->files, journals->io, "", journals->allocator, 0, 0, 1, 1);
+        lahar_segment_pool_init(&journals->files, journals->io, "", journals->allocator, 0, 0, 1,
+                                1);
         status = lahar_fail(error, LAHAR_NO_MEMORY, "no memory for the journals");
     } else {
         memcpy(journals->directory, options->directory, path_size);
@@ -355,7 +356,7 @@ lahar_status lahar_journals_open(const struct lahar_journals_options *options,
         /* The first file is made here, so that a directory that cannot be written fails. A full
          * disk does not: the file is made when there is room. */
         lahar_error cause = {0};
-        status = lahar_file_pool_prepare(&journals->files, &cause);
+        status = lahar_segment_pool_prepare(&journals->files, &cause);
         if (status == LAHAR_NO_SPACE) {
             atomic_store_explicit(&journals->is_file_space_short, true, memory_order_seq_cst);
             lahar_journals_log(journals, LAHAR_LOG_WARNING, "no journal file: %s", cause.message);
@@ -471,7 +472,7 @@ lahar_status lahar_journals_stop(struct lahar_journals *journals, uint64_t deadl
     }
     lahar_writers_join(journals);
     if (status == LAHAR_OK) {
-        lahar_file_pool_trim(&journals->files);
+        lahar_segment_pool_trim(&journals->files);
     }
     state = LAHAR_JOURNALS_CLOSING;
     (void)atomic_compare_exchange_strong(&journals->state, &state, LAHAR_JOURNALS_STOPPED);
@@ -492,7 +493,7 @@ void lahar_journals_destroy(struct lahar_journals *journals)
         lahar_journal_deinit(&journals->journals[j]);
     }
     lahar_catalog_deinit(&journals->catalog);
-    lahar_file_pool_deinit(&journals->files);
+    lahar_segment_pool_deinit(&journals->files);
     lahar_chunk_pool_deinit(&journals->chunks);
     lahar_durable_wait_deinit(&journals->durable_wait);
     (void)pthread_mutex_destroy(&journals->mutex);

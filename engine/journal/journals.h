@@ -131,7 +131,7 @@ struct lahar_journals {
     struct lahar_ring_set ring_set;
     struct lahar_ring rings[LAHAR_JOURNAL_COUNT];
     struct lahar_chunk_pool chunks;
-    struct lahar_file_pool files;
+    struct lahar_segment_pool files;
     struct lahar_catalog catalog;
     struct lahar_durable_wait durable_wait;
     struct lahar_commit_group group;

@@ -110,11 +110,12 @@ bool lahar_journal_file_number(const char *name, uint64_t *number_out)
     return strcmp(name + NUMBER_DIGITS, name_suffix) == 0;
 }
 
-void lahar_file_pool_init(struct lahar_file_pool *pool, struct lahar_io *io, const char *directory,
-                          const lahar_allocator *allocator, uint64_t store_id, uint64_t session,
-                          uint32_t region_size, uint64_t first_number)
+void lahar_segment_pool_init(struct lahar_segment_pool *pool, struct lahar_io *io,
+                             const char *directory, const lahar_allocator *allocator,
+                             uint64_t store_id, uint64_t session, uint32_t region_size,
+                             uint64_t first_number)
 {
-    *pool = (struct lahar_file_pool){
+    *pool = (struct lahar_segment_pool){
         .io = io,
         .directory = directory,
         .allocator = allocator,
@@ -128,13 +129,13 @@ void lahar_file_pool_init(struct lahar_file_pool *pool, struct lahar_io *io, con
     (void)pthread_mutex_init(&pool->mutex, NULL);
 }
 
-void lahar_segment_file_close(struct lahar_file_pool *pool, struct lahar_segment_file *file)
+void lahar_segment_file_close(struct lahar_segment_pool *pool, struct lahar_segment_file *file)
 {
     pool->io->ops->close(pool->io, file->file);
     lahar_release(pool->allocator, file);
 }
 
-static void close_list(struct lahar_file_pool *pool, struct lahar_segment_file *file)
+static void close_list(struct lahar_segment_pool *pool, struct lahar_segment_file *file)
 {
     while (file != NULL) {
         struct lahar_segment_file *next = file->next;
@@ -143,7 +144,7 @@ static void close_list(struct lahar_file_pool *pool, struct lahar_segment_file *
     }
 }
 
-void lahar_file_pool_deinit(struct lahar_file_pool *pool)
+void lahar_segment_pool_deinit(struct lahar_segment_pool *pool)
 {
     close_list(pool, pool->ready);
     close_list(pool, pool->spare);
@@ -151,7 +152,7 @@ void lahar_file_pool_deinit(struct lahar_file_pool *pool)
     (void)pthread_mutex_destroy(&pool->mutex);
 }
 
-static lahar_status path_of(const struct lahar_file_pool *pool, uint64_t number,
+static lahar_status path_of(const struct lahar_segment_pool *pool, uint64_t number,
                             char path_out[PATH_SIZE], lahar_error *error)
 {
     char name[LAHAR_JOURNAL_NAME_SIZE];
@@ -165,7 +166,7 @@ static lahar_status path_of(const struct lahar_file_pool *pool, uint64_t number,
 
 /* Closes and unlinks a file that holds nothing. A name that stays behind is harmless: the
  * next opening finds that nothing in it is needed. */
-static void discard(struct lahar_file_pool *pool, struct lahar_segment_file *file)
+static void discard(struct lahar_segment_pool *pool, struct lahar_segment_file *file)
 {
     char path[PATH_SIZE];
     if (path_of(pool, file->number, path, NULL) == LAHAR_OK) {
@@ -176,7 +177,7 @@ static void discard(struct lahar_file_pool *pool, struct lahar_segment_file *fil
 }
 
 /* Writes the header that begins a new use of the file and syncs it. */
-static lahar_status begin_use(struct lahar_file_pool *pool, struct lahar_segment_file *file,
+static lahar_status begin_use(struct lahar_segment_pool *pool, struct lahar_segment_file *file,
                               lahar_error *error)
 {
     (void)pthread_mutex_lock(&pool->mutex);
@@ -211,7 +212,7 @@ static lahar_status begin_use(struct lahar_file_pool *pool, struct lahar_segment
 }
 
 /* A new file of region_count regions; is_filled: with every byte written. */
-static lahar_status create(struct lahar_file_pool *pool, uint32_t region_size,
+static lahar_status create(struct lahar_segment_pool *pool, uint32_t region_size,
                            uint32_t region_count, bool is_filled,
                            struct lahar_segment_file **file_out, lahar_error *error)
 {
@@ -252,13 +253,14 @@ static lahar_status create(struct lahar_file_pool *pool, uint32_t region_size,
     return LAHAR_OK;
 }
 
-lahar_status lahar_file_pool_create_jumbo(struct lahar_file_pool *pool, uint32_t region_size,
-                                          struct lahar_segment_file **file_out, lahar_error *error)
+lahar_status lahar_segment_pool_create_jumbo(struct lahar_segment_pool *pool, uint32_t region_size,
+                                             struct lahar_segment_file **file_out,
+                                             lahar_error *error)
 {
     return create(pool, region_size, 1, false, file_out, error);
 }
 
-static uint32_t regions_of_next_file(const struct lahar_file_pool *pool)
+static uint32_t regions_of_next_file(const struct lahar_segment_pool *pool)
 {
     const uint64_t total = atomic_load_explicit(&pool->total_bytes, memory_order_relaxed);
     uint64_t bytes = file_min_bytes;
@@ -269,7 +271,7 @@ static uint32_t regions_of_next_file(const struct lahar_file_pool *pool)
 }
 
 /* Opens a spare file again if an earlier session left it. */
-static lahar_status reopen(struct lahar_file_pool *pool, struct lahar_segment_file *file,
+static lahar_status reopen(struct lahar_segment_pool *pool, struct lahar_segment_file *file,
                            lahar_error *error)
 {
     if (file->file != NULL) {
@@ -281,7 +283,7 @@ static lahar_status reopen(struct lahar_file_pool *pool, struct lahar_segment_fi
                                &file->file, error);
 }
 
-lahar_status lahar_file_pool_prepare(struct lahar_file_pool *pool, lahar_error *error)
+lahar_status lahar_segment_pool_prepare(struct lahar_segment_pool *pool, lahar_error *error)
 {
     (void)pthread_mutex_lock(&pool->mutex);
     struct lahar_segment_file *file = pool->spare;
@@ -313,7 +315,7 @@ lahar_status lahar_file_pool_prepare(struct lahar_file_pool *pool, lahar_error *
     return LAHAR_OK;
 }
 
-uint32_t lahar_file_pool_ready_count(struct lahar_file_pool *pool)
+uint32_t lahar_segment_pool_ready_count(struct lahar_segment_pool *pool)
 {
     (void)pthread_mutex_lock(&pool->mutex);
     const uint32_t count = pool->ready_count;
@@ -321,7 +323,7 @@ uint32_t lahar_file_pool_ready_count(struct lahar_file_pool *pool)
     return count;
 }
 
-struct lahar_segment_file *lahar_file_pool_take(struct lahar_file_pool *pool)
+struct lahar_segment_file *lahar_segment_pool_take(struct lahar_segment_pool *pool)
 {
     (void)pthread_mutex_lock(&pool->mutex);
     struct lahar_segment_file *file = pool->ready;
@@ -334,7 +336,7 @@ struct lahar_segment_file *lahar_file_pool_take(struct lahar_file_pool *pool)
 }
 
 /* Keeps a file that nobody uses for the next need, or unlinks it. */
-static void retire(struct lahar_file_pool *pool, struct lahar_segment_file *file)
+static void retire(struct lahar_segment_pool *pool, struct lahar_segment_file *file)
 {
     (void)pthread_mutex_lock(&pool->mutex);
     const uint64_t used =
@@ -355,7 +357,7 @@ static void retire(struct lahar_file_pool *pool, struct lahar_segment_file *file
     }
 }
 
-void lahar_file_pool_trim(struct lahar_file_pool *pool)
+void lahar_segment_pool_trim(struct lahar_segment_pool *pool)
 {
     (void)pthread_mutex_lock(&pool->mutex);
     struct lahar_segment_file *dropped = NULL;
@@ -374,7 +376,7 @@ void lahar_file_pool_trim(struct lahar_file_pool *pool)
     }
 }
 
-void lahar_file_pool_give_back(struct lahar_file_pool *pool, struct lahar_segment_file *file)
+void lahar_segment_pool_give_back(struct lahar_segment_pool *pool, struct lahar_segment_file *file)
 {
     /* The last one to give back sees what all others did with the file. */
     if (atomic_fetch_sub_explicit(&file->regions_held, 1, memory_order_acq_rel) == 1) {
@@ -382,9 +384,9 @@ void lahar_file_pool_give_back(struct lahar_file_pool *pool, struct lahar_segmen
     }
 }
 
-lahar_status lahar_file_pool_add_found(struct lahar_file_pool *pool, uint64_t number,
-                                       uint64_t size_bytes, bool is_whole, uint64_t end_id,
-                                       lahar_error *error)
+lahar_status lahar_segment_pool_add_found(struct lahar_segment_pool *pool, uint64_t number,
+                                          uint64_t size_bytes, bool is_whole, uint64_t end_id,
+                                          lahar_error *error)
 {
     struct lahar_segment_file *file = lahar_allocate_zeroed(pool->allocator, 1, sizeof *file);
     if (file == NULL) {
@@ -406,7 +408,7 @@ lahar_status lahar_file_pool_add_found(struct lahar_file_pool *pool, uint64_t nu
     return LAHAR_OK;
 }
 
-void lahar_file_pool_forget(struct lahar_file_pool *pool, uint64_t rolled_id)
+void lahar_segment_pool_forget(struct lahar_segment_pool *pool, uint64_t rolled_id)
 {
     struct lahar_segment_file *done = NULL;
     (void)pthread_mutex_lock(&pool->mutex);

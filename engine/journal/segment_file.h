@@ -57,7 +57,7 @@ struct lahar_segment_file {
     struct lahar_segment_file *next;
 };
 
-struct lahar_file_pool {
+struct lahar_segment_pool {
     struct lahar_io *io;
     const char *directory;
     const lahar_allocator *allocator;
@@ -77,29 +77,31 @@ struct lahar_file_pool {
 };
 
 /* directory must outlive the pool. first_number: above every name in use. */
-void lahar_file_pool_init(struct lahar_file_pool *pool, struct lahar_io *io, const char *directory,
-                          const lahar_allocator *allocator, uint64_t store_id, uint64_t session,
-                          uint32_t region_size, uint64_t first_number);
-void lahar_file_pool_deinit(struct lahar_file_pool *pool);
+void lahar_segment_pool_init(struct lahar_segment_pool *pool, struct lahar_io *io,
+                             const char *directory, const lahar_allocator *allocator,
+                             uint64_t store_id, uint64_t session, uint32_t region_size,
+                             uint64_t first_number);
+void lahar_segment_pool_deinit(struct lahar_segment_pool *pool);
 /* Adds a file of an earlier session. LAHAR_NO_MEMORY. */
-lahar_status lahar_file_pool_add_found(struct lahar_file_pool *pool, uint64_t number,
-                                       uint64_t size_bytes, bool is_whole, uint64_t end_id,
-                                       lahar_error *error);
+lahar_status lahar_segment_pool_add_found(struct lahar_segment_pool *pool, uint64_t number,
+                                          uint64_t size_bytes, bool is_whole, uint64_t end_id,
+                                          lahar_error *error);
 /* Makes one more file ready by reusing or creating one. Blocks on a sync. */
-lahar_status lahar_file_pool_prepare(struct lahar_file_pool *pool, lahar_error *error);
-uint32_t lahar_file_pool_ready_count(struct lahar_file_pool *pool);
+lahar_status lahar_segment_pool_prepare(struct lahar_segment_pool *pool, lahar_error *error);
+uint32_t lahar_segment_pool_ready_count(struct lahar_segment_pool *pool);
 /* NULL when none is ready. Any thread. */
-struct lahar_segment_file *lahar_file_pool_take(struct lahar_file_pool *pool);
+struct lahar_segment_file *lahar_segment_pool_take(struct lahar_segment_pool *pool);
 /* A file for one frame of region_size bytes, with its header and name on stable storage. */
-lahar_status lahar_file_pool_create_jumbo(struct lahar_file_pool *pool, uint32_t region_size,
-                                          struct lahar_segment_file **file_out, lahar_error *error);
+lahar_status lahar_segment_pool_create_jumbo(struct lahar_segment_pool *pool, uint32_t region_size,
+                                             struct lahar_segment_file **file_out,
+                                             lahar_error *error);
 /* Unlinks the files that nobody uses, but for a few: when a store closes. */
-void lahar_file_pool_trim(struct lahar_file_pool *pool);
+void lahar_segment_pool_trim(struct lahar_segment_pool *pool);
 /* Gives a region back; the last one makes the file spare or unlinks it. */
-void lahar_file_pool_give_back(struct lahar_file_pool *pool, struct lahar_segment_file *file);
+void lahar_segment_pool_give_back(struct lahar_segment_pool *pool, struct lahar_segment_file *file);
 /* Found files whose batches all lie below rolled_id become spare. */
-void lahar_file_pool_forget(struct lahar_file_pool *pool, uint64_t rolled_id);
+void lahar_segment_pool_forget(struct lahar_segment_pool *pool, uint64_t rolled_id);
 /* Closes a file without giving anything back: at destruction. */
-void lahar_segment_file_close(struct lahar_file_pool *pool, struct lahar_segment_file *file);
+void lahar_segment_file_close(struct lahar_segment_pool *pool, struct lahar_segment_file *file);
 
 #endif

@@ -195,7 +195,7 @@ static void *run_writer(void *argument)
 bool lahar_journals_prepare_file(struct lahar_journals *journals)
 {
     lahar_error error = {0};
-    const lahar_status status = lahar_file_pool_prepare(&journals->files, &error);
+    const lahar_status status = lahar_segment_pool_prepare(&journals->files, &error);
     const bool was_short = atomic_exchange_explicit(
         &journals->is_file_space_short, status == LAHAR_NO_SPACE || status == LAHAR_NO_MEMORY,
         memory_order_seq_cst);
@@ -224,7 +224,7 @@ static void *run_files(void *argument)
         const uint32_t wanted = atomic_load_explicit(&journals->files_wanted, memory_order_seq_cst);
         const bool is_wanted = atomic_load_explicit(&journals->state, memory_order_seq_cst) <
                                    LAHAR_JOURNALS_POISONED &&
-                               lahar_file_pool_ready_count(&journals->files) <
+                               lahar_segment_pool_ready_count(&journals->files) <
                                    (wanted < READY_MAX ? wanted : READY_MAX);
         const bool has_failed = is_wanted && !lahar_journals_prepare_file(journals);
         if (!atomic_load_explicit(&journals->must_exit, memory_order_seq_cst) &&

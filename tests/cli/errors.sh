@@ -100,11 +100,26 @@ case_a_full_disk_is_said_and_keeps_what_was_taken()
     mount -t tmpfs -o size=48m tmpfs disk 2>/dev/null || skip "tmpfs cannot be mounted here"
     trap 'umount disk' EXIT
     "$LAHAR_LOAD" gen --workload W2 -n 1000000 >w2.log
-    run timeout 60 "$LAHAR" ingest disk/store w2.log --json
+    run timeout 60 "$LAHAR" ingest disk/store w2.log --json --space-wait 1
     [ "$status" != 124 ] || fail "ingest waits for ever on a full disk"
     [ "$status" = 3 ] || [ "$status" = 5 ] || fail "expected 3 or 5"
     expect_err_has "lahar: "
     ok "$LAHAR" stat disk/store
+}
+
+case_ingest_goes_on_when_space_returns()
+{
+    [ "$(id -u)" = 0 ] || skip "only root can mount"
+    mkdir disk
+    mount -t tmpfs -o size=96m tmpfs disk 2>/dev/null || skip "tmpfs cannot be mounted here"
+    trap 'umount disk' EXIT
+    ok "$LAHAR" ingest disk/store /dev/null
+    dd if=/dev/zero of=disk/other bs=1M status=none 2>/dev/null
+    "$LAHAR_LOAD" gen --workload W2 -n 50000 >w2.log
+    (sleep 2 && rm disk/other) &
+    ok "$LAHAR" ingest disk/store w2.log --json --space-wait 60
+    expect_out_has '"events":50000'
+    wait
 }
 
 case_damage_at_the_head_of_a_file_is_never_ignored()

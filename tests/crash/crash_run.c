@@ -298,6 +298,19 @@ static lahar_status lose_manifest(struct live *live, lahar_error *error)
     return status;
 }
 
+/* Kills the process, or cuts the power too, and opens again. */
+static lahar_status stop_hard(struct live *live, bool keeps_power, lahar_error *error)
+{
+    history_note_durable(&live->history, lahar_durable_id(live->store));
+    drop_live(live);
+    lahar_sim_disk_restart(live->disk, live->random, !keeps_power);
+    const lahar_status status = open_live(live, error);
+    if (status == LAHAR_OK) {
+        history_settle(&live->history, live->store);
+    }
+    return status;
+}
+
 static lahar_status act(struct live *live, const struct crash_action *action, lahar_error *error)
 {
     char name[16];
@@ -337,20 +350,10 @@ static lahar_status act(struct live *live, const struct crash_action *action, la
         return status == LAHAR_OK ? open_live(live, error) : status;
     case CRASH_IO_ERROR:
         status = io_error(live, action, error);
-        if (status != LAHAR_OK) {
-            return status;
-        }
-        /* fall through */
+        return status == LAHAR_OK ? stop_hard(live, false, error) : status;
     case CRASH_KILL:
     case CRASH_POWER_LOSS:
-        history_note_durable(&live->history, lahar_durable_id(live->store));
-        drop_live(live);
-        lahar_sim_disk_restart(live->disk, live->random, action->kind != CRASH_KILL);
-        status = open_live(live, error);
-        if (status == LAHAR_OK) {
-            history_settle(&live->history, live->store);
-        }
-        return status;
+        return stop_hard(live, action->kind == CRASH_KILL, error);
     }
     return LAHAR_INTERNAL;
 }

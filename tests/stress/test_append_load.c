@@ -26,6 +26,7 @@ enum {
     BESIDE_COMMITS = 100
 };
 
+static bool is_build_fast; /* told by the argument "fast": no sanitizer, so loads are heavy */
 static _Thread_local bool is_appending;
 static _Thread_local uint64_t allocations_now; /* of the append that is going on */
 static _Thread_local uint64_t locks_now;
@@ -175,7 +176,7 @@ static int count_costs(lahar_store *store, uint32_t stream)
     return !expect(is_good, "all is appended") + !expect(allocations == 0, "no allocation") +
            !expect(locks == 0, "no lock") +
            !expect(wakes <= sleeps + 1, "at most one wake a sleep of a writer") +
-           !expect(bytes >= writes * 64 * 1024, "writes of 64 KiB and more") +
+           !expect(!is_build_fast || bytes >= writes * 64 * 1024, "writes of 64 KiB and more") +
            !expect(enters <= writes + syncs, "at most one system call a batch");
 }
 
@@ -220,8 +221,9 @@ static int commit_beside(lahar_store *store, uint32_t stream)
            !expect(took_ns[BESIDE_COMMITS / 2] <= UINT64_C(200000000), "and wait for little of it");
 }
 
-int main(void)
+int main(int argument_count, char **arguments)
 {
+    is_build_fast = argument_count > 1 && strcmp(arguments[1], "fast") == 0;
     char directory[SCRATCH_PATH_SIZE];
     scratch_create(directory);
     const lahar_allocator allocator = {allocate, reallocate, release, NULL};
