@@ -31,13 +31,10 @@ static void fix_total(struct lahar_query *query, struct lahar_unit *unit, uint64
 lahar_status lahar_query_settle(struct lahar_query *query, struct lahar_unit_context *context,
                                 struct lahar_unit *unit, lahar_error *error)
 {
-    uint32_t looked_at = 0;
     if (unit->has_unverified) {
         uint32_t document = lahar_docset_next(&unit->unverified, 0);
         while (document < unit->unverified.universe) {
-            if ((++looked_at & 15) == 0) {
-                LAHAR_TRY(lahar_query_check(query, error));
-            }
+            LAHAR_TRY(lahar_query_check(query, error));
             bool matches = false;
             lahar_error reason = {0};
             const lahar_status status =

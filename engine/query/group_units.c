@@ -67,14 +67,11 @@ lahar_status lahar_group_events(struct lahar_query_worker *worker, struct lahar_
                                 void *context, lahar_error *error)
 {
     struct lahar_unit_context *own = &worker->context;
-    uint32_t looked_at = 0;
     uint32_t d = lahar_docset_next(set, 0);
     while (d < set->universe) {
         lahar_event event;
         lahar_error reason = {0};
-        if ((++looked_at & 15) == 0) {
-            LAHAR_TRY(lahar_query_check(worker->query, error));
-        }
+        LAHAR_TRY(lahar_query_check(worker->query, error));
         lahar_arena_reset(&own->arena);
         const lahar_status status =
             lahar_unit_read_fields(unit, own, d, needed, &own->arena, &event, &reason);

@@ -167,15 +167,12 @@ static lahar_status offer(struct lahar_query_worker *worker, struct lahar_unit *
     struct lahar_unit_context *context = &worker->context;
     struct heap *heap = worker->share;
     LAHAR_TRY(lahar_query_check(worker->query, error));
-    uint32_t looked_at = 0;
     for (uint32_t d = lahar_docset_next(&unit->may, first); d < end && d < unit->may.universe;
          d = lahar_docset_next(&unit->may, d + 1)) {
         struct lahar_query_hit hit = {.unit = (uint32_t)(unit - query->units), .document = d};
         bool matches = false;
         lahar_error reason = {0};
-        if ((++looked_at & 15) == 0) {
-            LAHAR_TRY(lahar_query_check(worker->query, error));
-        }
+        LAHAR_TRY(lahar_query_check(worker->query, error));
         lahar_status status = lahar_unit_time(unit, context, d, &hit.time_ns, &reason);
         if (status == LAHAR_OK) {
             status = lahar_unit_id(unit, context, d, &hit.id, &reason);

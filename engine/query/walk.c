@@ -56,11 +56,8 @@ static lahar_status find_head(struct lahar_query *query, struct lahar_unit *unit
 {
     struct lahar_unit_context *context = &query->context;
     uint32_t document = 0;
-    uint32_t looked_at = 0;
     while (next_document(query, unit, &document)) {
-        if ((++looked_at & 15) == 0) {
-            LAHAR_TRY(lahar_query_check(query, error));
-        }
+        LAHAR_TRY(lahar_query_check(query, error));
         uint64_t id = 0;
         bool matches = false;
         lahar_status status = lahar_unit_id(unit, context, document, &id, error);
@@ -173,16 +170,13 @@ static lahar_status look_ahead(struct lahar_query_worker *worker, struct lahar_u
     const uint64_t wanted = limit == 0 ? UINT64_MAX : limit - query->returned;
     uint64_t found = 0;
     uint32_t document = 0;
-    uint32_t looked_at = 0;
     LAHAR_TRY(lahar_query_check(query, error));
     LAHAR_TRY(lahar_unit_open(unit, &worker->context, error));
     place_cursor(query, unit);
     while (unit->has_unverified && found < wanted && next_document(query, unit, &document)) {
         bool matches = false;
         lahar_error reason = {0};
-        if ((++looked_at & 15) == 0) {
-            LAHAR_TRY(lahar_query_check(query, error));
-        }
+        LAHAR_TRY(lahar_query_check(query, error));
         const lahar_status status =
             lahar_unit_verify(unit, &worker->context, document, &matches, &reason);
         if (status == LAHAR_CORRUPT) {

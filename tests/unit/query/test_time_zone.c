@@ -202,7 +202,7 @@ Test(time_zone, agrees_with_the_c_library)
         }
         cr_assert_eq(setenv("TZ", names[i], 1), 0);
         tzset();
-        for (int64_t instant = 0; instant < INT64_C(4000000000); instant += 1234567) {
+        for (int64_t instant = 0; instant < INT64_C(4000000000); instant += 9876543) {
             const time_t at = (time_t)instant;
             struct tm local;
             char text[64];
