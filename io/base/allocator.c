@@ -32,6 +32,10 @@ void *lahar_allocate_zeroed(const lahar_allocator *allocator, size_t count, size
     if (__builtin_mul_overflow(count, size, &total)) {
         return NULL;
     }
+    if (allocator->allocate == libc_allocate) {
+        /* Pages fresh from the kernel are zero already: large tables cost what is used of them. */
+        return calloc(1, total == 0 ? 1 : total);
+    }
     void *memory = lahar_allocate(allocator, total);
     if (memory != NULL) {
         memset(memory, 0, total);
