@@ -46,6 +46,8 @@ static void print_json(lahar_store *store, const lahar_stat *stat)
         {"resident_event_bytes", stat->resident_bytes},
         {"recovered_events", stat->recovered_events},
         {"corrupt_blocks", stat->corrupt_blocks},
+        {"lost_ids", stat->lost_ids},
+        {"lost_ranges", stat->lost_ranges},
         {"dropped_events", stat->dropped_events},
         {"dropped_bytes", stat->dropped_bytes},
         {"dropped_files", stat->dropped_files},
@@ -100,6 +102,10 @@ static void print_text(lahar_store *store, const lahar_stat *stat)
     if (stat->dropped_events != 0) {
         (void)printf("%-18s %14" PRIu64 " events, %" PRIu64 " bytes, by retention\n", "dropped",
                      stat->dropped_events, stat->dropped_bytes);
+    }
+    if (stat->lost_ids != 0) {
+        (void)printf("%-18s %14" PRIu64 " ids in %" PRIu32 " ranges, by damage of journals\n",
+                     "lost", stat->lost_ids, stat->lost_ranges);
     }
     if (stat->corrupt_blocks != 0) {
         (void)printf("%-18s %14" PRIu64 "\n", "corrupt blocks", stat->corrupt_blocks);

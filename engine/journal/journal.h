@@ -57,15 +57,24 @@ enum lahar_journal_bug {
 
 /* --- recovery ------------------------------------------------------------------ */
 
-/* Batches found in the journal files at opening, in id order, without holes
- * inside a session; memory and pieces are owned by the recovery. */
+/* Ids [first_id, end_id) that were on stable storage and are gone. */
+struct lahar_lost_range {
+    uint64_t first_id;
+    uint64_t end_id;
+};
+
+/* Batches found in the journal files at opening, in id order, inside a session without
+ * holes but for the lost ranges; memory and pieces are owned by the recovery. */
 struct lahar_journal_recovery {
     struct lahar_resident_batch *batches;
     size_t batch_count;
     uint64_t event_count;
     uint64_t bytes;
-    uint64_t end_id;          /* one above the last recovered event; 0 when there is none */
-    uint64_t dropped_batches; /* valid batches behind the first hole of their session */
+    uint64_t end_id; /* one above the last event, recovered or lost; 0 when there is none */
+    /* Valid batches behind the first hole of their session that nobody was promised. */
+    uint64_t dropped_batches;
+    const struct lahar_lost_range *lost; /* in id order, each within a session */
+    size_t lost_count;
     /* (source, key, value) records of the batches, in id order */
     const struct lahar_journal_offset *offsets;
     size_t offset_count;
@@ -93,10 +102,10 @@ struct lahar_journal_session {
 /* Reads every journal file; keeps batches with ids >= rolled_id that belong to a known session,
  * sorts them by id and cuts each session at its first hole (or at its end_id).
  * Unless read_only, syncs the files first, so that what is shown is durable.
- * LAHAR_CORRUPT when an event is missing that a frame found elsewhere knew to be
- * durable, or that a closed session holds. read_only beside a living writer: a file
- * may have been recycled meanwhile; the caller reads the manifest again, and the failure
- * counts only if rolled_id has not changed. */
+ * A hole among ids that a frame found elsewhere knew to be durable, or that a closed session
+ * holds, is damage: it is passed over and becomes a lost range. read_only beside a living writer:
+ * a file may have been recycled meanwhile; the caller reads the manifest again, and what was found
+ * counts only if rolled_id has not changed. LAHAR_CORRUPT: two batches claim the same id. */
 lahar_status lahar_journal_recover(struct lahar_io *io, const char *directory, uint64_t store_id,
                                    const struct lahar_journal_session *sessions,
                                    size_t session_count, uint64_t rolled_id, bool read_only,

@@ -1,11 +1,11 @@
-/* From frames to batches: sorted by id, each session cut at its first hole.
+/* From frames to batches: sorted by id, each session cut at its first hole that is no damage.
  *
  * What is a torn tail and what is damage follows from the ids. Every frame states a
  * durable prefix that held before it was written. If an id below the largest one
  * stated in a session is missing, or one of a session that a later opening has
- * closed, then something that was on stable storage has gone: LAHAR_CORRUPT. Any other hole
- * lies above all that was known to be durable: it and what follows it is the tail
- * that nobody was promised, and is dropped.
+ * closed, then something that was on stable storage has gone: its ids are lost, which costs them
+ * alone, and what follows them counts. Any other hole lies above all that was known to be
+ * durable: it and what follows it is the tail that nobody was promised, and is dropped.
  *
  * Nothing is written. A recovery that is interrupted and begun again finds the same. */
 #include <stdlib.h>
@@ -32,29 +32,52 @@ static uint64_t end_of(const struct lahar_recovered_frame *frame)
     return frame->frame.first_id + lahar_frame_id_count(frame->frame.event_count);
 }
 
-/* Marks the frames of one session that belong to its prefix; returns the prefix's end in
- * *end_out. */
+/* Whether both are the same frame: a copy of a journal file shows each of its frames twice. */
+static bool is_same(const struct lahar_frame *a, const struct lahar_frame *b)
+{
+    return a->first_id == b->first_id && a->event_count == b->event_count &&
+           a->rows_size == b->rows_size && a->offsets_size == b->offsets_size &&
+           memcmp(a->rows, b->rows, a->rows_size) == 0 &&
+           memcmp(a->offsets, b->offsets, a->offsets_size) == 0;
+}
+
+/* Marks the frames of one session that belong to it, up to its first hole at or above needed_id;
+ * holes below are lost ranges. *end_out: where the session ends, at least needed_id. */
 static lahar_status cut_session(struct lahar_recovery_scan *scan,
-                                const struct lahar_journal_session *session, uint64_t *end_out,
-                                lahar_error *error)
+                                const struct lahar_journal_session *session, uint64_t needed_id,
+                                uint64_t *end_out, lahar_error *error)
 {
     struct lahar_recovery_memory *memory = scan->memory;
     uint64_t expected = session->first_id > scan->rolled_id ? session->first_id : scan->rolled_id;
+    const struct lahar_recovered_frame *last = NULL;
     for (size_t i = 0; i < memory->frame_count; i++) {
         struct lahar_recovered_frame *frame = &memory->frames[i];
+        const uint64_t first_id = frame->frame.first_id;
         if (frame->session != session->session) {
             continue;
         }
-        if (frame->frame.first_id > expected ||
-            (session->end_id != 0 && frame->frame.first_id >= session->end_id)) {
+        if ((session->end_id != 0 && first_id >= session->end_id) ||
+            (first_id > expected && first_id > needed_id)) {
             break;
         }
-        if (frame->frame.first_id < expected) {
+        if (first_id < expected) {
+            if (last != NULL && is_same(&last->frame, &frame->frame)) {
+                continue;
+            }
             return lahar_fail(error, LAHAR_CORRUPT, "id %llu is in two batches",
-                              (unsigned long long)frame->frame.first_id);
+                              (unsigned long long)first_id);
+        }
+        if (first_id > expected) {
+            LAHAR_TRY(
+                lahar_recovery_memory_lose(memory, expected, first_id, scan->allocator, error));
         }
         frame->is_kept = true;
+        last = frame;
         expected = end_of(frame);
+    }
+    if (expected < needed_id) {
+        LAHAR_TRY(lahar_recovery_memory_lose(memory, expected, needed_id, scan->allocator, error));
+        expected = needed_id;
     }
     *end_out = expected;
     return LAHAR_OK;
@@ -69,16 +92,11 @@ static lahar_status cut(struct lahar_recovery_scan *scan, const uint64_t *requir
     for (size_t i = 0; i < scan->session_count; i++) {
         const struct lahar_journal_session *session = &scan->sessions[i];
         uint64_t end_id = 0;
-        LAHAR_TRY(cut_session(scan, session, &end_id, error));
-        uint64_t needed = scan->read_only ? required[i] : scan->durable_ids[i];
+        uint64_t needed_id = scan->read_only ? required[i] : scan->durable_ids[i];
         if (session->end_id != 0) {
-            needed = session->end_id;
+            needed_id = session->end_id;
         }
-        if (end_id < needed) {
-            return lahar_fail(error, LAHAR_CORRUPT,
-                              "events %llu to %llu were durable and are missing",
-                              (unsigned long long)end_id, (unsigned long long)needed - 1);
-        }
+        LAHAR_TRY(cut_session(scan, session, needed_id, &end_id, error));
         if (session->end_id == 0 && end_id < scan->durable_ids[i]) {
             *is_settled_out = false;
         }
@@ -175,6 +193,11 @@ static lahar_status build(struct lahar_recovery_scan *scan, struct lahar_journal
     }
     recovery->batches = memory->batches;
     recovery->batch_count = kept;
+    recovery->lost = memory->lost;
+    recovery->lost_count = memory->lost_count;
+    if (memory->lost_count != 0 && memory->lost[memory->lost_count - 1].end_id > recovery->end_id) {
+        recovery->end_id = memory->lost[memory->lost_count - 1].end_id;
+    }
     return LAHAR_OK;
 }
 

@@ -1,6 +1,8 @@
 /* Ownership of what a recovery found. */
 #include "engine/journal/recovery_memory.h"
 
+#include "io/base/error.h"
+
 void lahar_recovery_memory_release(struct lahar_recovery_memory *memory,
                                    const lahar_allocator *allocator)
 {
@@ -16,7 +18,26 @@ void lahar_recovery_memory_release(struct lahar_recovery_memory *memory,
     lahar_release(allocator, memory->frames);
     lahar_release(allocator, memory->batches);
     lahar_release(allocator, memory->offsets);
+    lahar_release(allocator, memory->lost);
     lahar_release(allocator, memory);
+}
+
+lahar_status lahar_recovery_memory_lose(struct lahar_recovery_memory *memory, uint64_t first_id,
+                                        uint64_t end_id, const lahar_allocator *allocator,
+                                        lahar_error *error)
+{
+    if (memory->lost_count == memory->lost_capacity) {
+        const size_t capacity = memory->lost_capacity == 0 ? 8 : 2 * memory->lost_capacity;
+        struct lahar_lost_range *larger =
+            lahar_reallocate(allocator, memory->lost, capacity * sizeof *larger);
+        if (larger == NULL) {
+            return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for %zu lost ranges", capacity);
+        }
+        memory->lost = larger;
+        memory->lost_capacity = capacity;
+    }
+    memory->lost[memory->lost_count++] = (struct lahar_lost_range){first_id, end_id};
+    return LAHAR_OK;
 }
 
 uint64_t lahar_recovery_memory_bytes(const struct lahar_recovery_memory *memory)

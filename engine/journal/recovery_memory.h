@@ -44,10 +44,17 @@ struct lahar_recovery_memory {
     size_t frame_capacity;
     struct lahar_resident_batch *batches;
     struct lahar_journal_offset *offsets;
+    struct lahar_lost_range *lost;
+    size_t lost_count;
+    size_t lost_capacity;
 };
 
 void lahar_recovery_memory_release(struct lahar_recovery_memory *memory,
                                    const lahar_allocator *allocator); /* NULL is allowed */
+/* Notes that ids were durable and are gone; ranges come in order of id. */
+lahar_status lahar_recovery_memory_lose(struct lahar_recovery_memory *memory, uint64_t first_id,
+                                        uint64_t end_id, const lahar_allocator *allocator,
+                                        lahar_error *error);
 uint64_t lahar_recovery_memory_bytes(const struct lahar_recovery_memory *memory);
 /* The encoded offset records of batch number index. */
 void lahar_recovery_memory_offsets(const struct lahar_recovery_memory *memory, size_t index,

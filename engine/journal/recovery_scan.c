@@ -108,7 +108,8 @@ static lahar_status scan_region(struct lahar_recovery_scan *scan,
         struct lahar_frame frame = {0};
         const uint64_t left = region->size - at;
         const uint32_t size_word = lahar_load_u32(region->data + at);
-        if (size_word == 0 || !check(scan, region->data + at, left, seed, position + at, &frame)) {
+        if (size_word == 0 || !check(scan, region->data + at, left, seed, position + at, &frame) ||
+            !has_sound_offsets(&frame)) {
             /* frame.size is set only if the header was plausible and has been summed. */
             vain_left -= frame.size < vain_left ? frame.size : vain_left;
             at += LAHAR_FRAME_ALIGNMENT;
@@ -118,10 +119,6 @@ static lahar_status scan_region(struct lahar_recovery_scan *scan,
             scan->durable_ids[session_index] = frame.durable_id;
         }
         if (frame.kind == LAHAR_FRAME_BATCH && frame.first_id >= scan->rolled_id) {
-            if (!has_sound_offsets(&frame)) {
-                return lahar_fail(error, LAHAR_CORRUPT, "offsets of the batch of id %llu",
-                                  (unsigned long long)frame.first_id);
-            }
             *is_needed_out = true;
             LAHAR_TRY(add_frame(scan, &frame, session, file, error));
         }

@@ -81,8 +81,8 @@ static int compare_frames(const void *a, const void *b)
            (left->frame.first_id < right->frame.first_id);
 }
 
-/* Follows the batches of every session, in id order, as far as they follow one another and come
- * behind those of the sessions before. */
+/* Follows the batches of every session, in id order, as far as they follow one another, or are
+ * missing among those that were durable, and come behind those of the sessions before. */
 static void follow_frames(struct lahar_recovery_scan *scan, struct lahar_journal_survey *survey)
 {
     struct lahar_recovery_memory *memory = scan->memory;
@@ -99,11 +99,16 @@ static void follow_frames(struct lahar_recovery_scan *scan, struct lahar_journal
             if (session->end_id == 0) {
                 session->first_id = frame->first_id;
                 session->end_id = end_id;
-            } else if (session->end_id == frame->first_id) {
+            } else if (session->end_id == frame->first_id ||
+                       (session->end_id < frame->first_id &&
+                        frame->first_id <= scan->durable_ids[i])) {
                 session->end_id = end_id;
             } else {
                 survey->dropped_batches++;
             }
+        }
+        if (session->end_id != 0 && session->end_id < scan->durable_ids[i]) {
+            session->end_id = scan->durable_ids[i];
         }
         floor_id = session->end_id > floor_id ? session->end_id : floor_id;
         if (scan->durable_ids[i] > survey->end_id) {

@@ -5,12 +5,12 @@
 #include "engine/journal/journal.h"
 
 struct lahar_journal_survey {
-    /* In order of number: each as far as its batches at or above the rolled id follow one
-     * another, from the first of them on. A session without any has end_id 0. */
+    /* In order of number: each from the first of its batches at or above the rolled id as far as
+     * they follow one another, which lost ranges do not end. A session without any has end_id 0. */
     struct lahar_journal_session *sessions;
     size_t session_count;
     uint64_t end_id;          /* above every id that a valid frame tells of */
-    uint64_t dropped_batches; /* behind a hole */
+    uint64_t dropped_batches; /* behind a hole that nobody was promised */
 };
 
 /* Reads only. */

@@ -1,6 +1,7 @@
 #include "engine/provenance/lineage_source.h"
 
 #include "engine/provenance/lineage_shards.h"
+#include "engine/store/lost_events.h"
 #include "io/base/error.h"
 
 enum {
@@ -45,10 +46,8 @@ lahar_status lahar_lineage_source_init(struct lahar_lineage_source *source,
     }
     for (size_t i = 0; i < lahar_snapshot_lost_count(source->snapshot); i++) {
         const struct lahar_segment_info *info = lahar_snapshot_lost(source->snapshot, i);
-        if (info->stream == provenance->stream) {
-            (void)lahar_fail(&source->damage, LAHAR_CORRUPT,
-                             "the file of events %llu to %llu cannot be read",
-                             (unsigned long long)info->first_id, (unsigned long long)info->last_id);
+        if (info->stream == provenance->stream || info->stream == LAHAR_ANY_STREAM) {
+            (void)lahar_lost_events_fail(info, &source->damage);
         }
     }
     return LAHAR_OK;

@@ -12,6 +12,7 @@
 #include "engine/query/query_open.h"
 #include "engine/query/query_registry.h"
 #include "engine/query/query_state.h"
+#include "engine/store/lost_events.h"
 #include "io/base/error.h"
 #include "io/io.h"
 
@@ -361,7 +362,7 @@ lahar_status lahar_query_read_event(struct lahar_query *query, struct lahar_unit
     return LAHAR_OK;
 }
 
-/* Reports each lost file that could have held results, once. */
+/* Reports each lost file or range that could have held results, once. */
 static lahar_status report_lost(struct lahar_query *query, lahar_error *error)
 {
     while (query->next_lost < lahar_snapshot_lost_count(query->snapshot)) {
@@ -370,9 +371,7 @@ static lahar_status report_lost(struct lahar_query *query, lahar_error *error)
         if (!lahar_query_excludes(query, info)) {
             query->context.is_partial = true;
             query->context.shards_failed++;
-            return lahar_fail(
-                error, LAHAR_CORRUPT, "the file of events %llu to %llu cannot be read",
-                (unsigned long long)info->first_id, (unsigned long long)info->last_id);
+            return lahar_lost_events_fail(info, error);
         }
     }
     return LAHAR_OK;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/store/cursor.h"
+#include "engine/store/lost_events.h"
 #include "engine/store/store_state.h"
 #include "io/base/error.h"
 
@@ -282,16 +283,14 @@ static lahar_status read_file(struct lahar_lookup *lookup,
                                    event_out, error);
 }
 
-/* An id that no readable file has may have been in one that is lost. */
+/* An id that no readable file has may be among those that are lost. */
 static lahar_status check_lost(const struct lahar_lookup *lookup, uint64_t id, lahar_error *error)
 {
     const size_t count = lahar_snapshot_lost_count(lookup->snapshot);
     for (size_t i = 0; i < count; i++) {
         const struct lahar_segment_info *info = lahar_snapshot_lost(lookup->snapshot, i);
         if (id >= info->first_id && id <= info->last_id) {
-            return lahar_fail(error, LAHAR_CORRUPT,
-                              "event %llu may be in event file %llu, which cannot be read",
-                              (unsigned long long)id, (unsigned long long)info->number);
+            return lahar_lost_events_fail(info, error);
         }
     }
     return LAHAR_NOT_FOUND;

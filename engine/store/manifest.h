@@ -20,6 +20,7 @@
 #include "engine/journal/journal.h"
 #include "engine/segment/segment.h"
 #include "engine/store/age_clock.h"
+#include "engine/store/lost_list.h"
 #include "engine/store/offset_table.h"
 #include "io/base/arena.h"
 #include "io/base/buffer.h"
@@ -86,6 +87,7 @@ struct lahar_manifest_state {
     size_t file_count;
     size_t file_capacity;
 
+    struct lahar_lost_list lost;       /* by damage of journals */
     struct lahar_offset_table offsets; /* of the batches below rolled_id */
     uint64_t ceiling;                  /* ids at or above were never handed out; >= 1 */
     uint64_t rolled_id;
@@ -122,6 +124,7 @@ void lahar_manifest_put_directory(struct lahar_buffer *records, uint32_t directo
                                   const char *name, const char *path);
 void lahar_manifest_put_rolled(struct lahar_buffer *records, uint64_t rolled_id);
 void lahar_manifest_put_file_number(struct lahar_buffer *records, uint64_t number);
+void lahar_manifest_put_lost(struct lahar_buffer *records, struct lahar_lost_range range);
 /* stream: LAHAR_ANY_STREAM for the whole store. */
 void lahar_manifest_put_limits(struct lahar_buffer *records, uint32_t stream, uint64_t max_bytes,
                                uint64_t max_age_ns);

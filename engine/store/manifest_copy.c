@@ -147,7 +147,8 @@ lahar_status lahar_manifest_copy_refresh(const struct lahar_manifest *manifest,
         manifest->io, events_directory, manifest->store_id, manifest->allocator, &found, NULL);
     const bool is_current = status == LAHAR_OK &&
                             found.stream_count == manifest->state.stream_count &&
-                            found.field_count == manifest->state.field_count;
+                            found.field_count == manifest->state.field_count &&
+                            found.lost.count == manifest->state.lost.count;
     lahar_manifest_state_deinit(&found);
     return is_current || manifest->state.stream_count == 0
                ? LAHAR_OK

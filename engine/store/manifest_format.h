@@ -52,8 +52,9 @@ enum lahar_manifest_record_type {
     LAHAR_MANIFEST_REMOVE = 11,       /* u64 file number: the file is no longer part of the store */
     LAHAR_MANIFEST_DROPPED = 12,      /* what retention has dropped of a stream so far */
     LAHAR_MANIFEST_CLOCK = 13,        /* the age clock: engine/store/age_clock.h */
-    LAHAR_MANIFEST_DIRECTORY = 15,    /* u32 number, sized name, path: event files may be there */
     LAHAR_MANIFEST_REPLACE = 14,      /* other event files, or shards, for the same events */
+    LAHAR_MANIFEST_DIRECTORY = 15,    /* u32 number, sized name, path: event files may be there */
+    LAHAR_MANIFEST_LOST = 16,         /* u64 first id, u64 end id: durable once, gone */
 };
 
 enum {

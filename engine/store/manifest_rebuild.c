@@ -117,7 +117,11 @@ static lahar_status gather_names(struct rebuild *rebuild)
         state->rolled_id = rolled_id > state->rolled_id ? rolled_id : state->rolled_id;
         state->ceiling = ceiling > state->ceiling ? ceiling : state->ceiling;
     }
-    const lahar_status status = take_directories(rebuild, &copy);
+    lahar_status status = take_directories(rebuild, &copy);
+    for (size_t i = 0; status == LAHAR_OK && i < copy.lost.count; i++) {
+        status = lahar_lost_list_add(&state->lost, copy.lost.ranges[i], &store->allocator,
+                                     rebuild->error);
+    }
     lahar_manifest_state_deinit(&copy);
     LAHAR_TRY(status);
     rebuild->known = state->files;
@@ -425,7 +429,8 @@ static lahar_status choose_rolled(struct rebuild *rebuild, struct lahar_journal_
         LAHAR_TRY(lahar_journal_survey(store->io, store->journal_directory,
                                        store->identity.store_id, first_id, &store->allocator,
                                        survey, rebuild->error));
-        if (is_unfinished(rebuild, &taken, survey)) {
+        /* A manifest that can be read knows every rollover that was finished. */
+        if (rebuild->is_salvaged_whole || is_unfinished(rebuild, &taken, survey)) {
             memmove(&rebuild->files[taken.start], &rebuild->files[taken.kept],
                     rebuild->joined_count * sizeof *rebuild->files);
             rebuild->file_count = taken.start + rebuild->joined_count;

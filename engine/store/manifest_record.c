@@ -2,6 +2,7 @@
  * manifest_state.c. */
 #include <string.h>
 
+#include "engine/store/lost_events.h"
 #include "engine/store/manifest.h"
 #include "engine/store/manifest_format.h"
 #include "io/base/error.h"
@@ -78,6 +79,11 @@ void lahar_manifest_put_session_end(struct lahar_buffer *records, uint64_t sessi
 void lahar_manifest_put_ceiling(struct lahar_buffer *records, uint64_t ceiling)
 {
     put_u64_record(records, LAHAR_MANIFEST_CEILING, ceiling);
+}
+
+void lahar_manifest_put_lost(struct lahar_buffer *records, struct lahar_lost_range range)
+{
+    put_u64_pair_record(records, LAHAR_MANIFEST_LOST, range.first_id, range.end_id);
 }
 
 void lahar_manifest_put_directory(struct lahar_buffer *records, uint32_t directory,
@@ -241,6 +247,11 @@ void lahar_manifest_put_state(struct lahar_buffer *records,
     }
     for (size_t i = 0; i < state->file_count; i++) {
         lahar_manifest_put_file(records, &state->files[i]);
+    }
+    for (size_t i = 0; i < state->lost.count; i++) {
+        if (!lahar_lost_events_is_dropped(state, state->lost.ranges[i].end_id)) {
+            lahar_manifest_put_lost(records, state->lost.ranges[i]);
+        }
     }
     for (size_t i = 0; i < state->stream_count; i++) {
         put_retention(records, (uint32_t)i, &state->streams[i].retention);

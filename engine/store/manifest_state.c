@@ -22,6 +22,7 @@ void lahar_manifest_state_deinit(struct lahar_manifest_state *state)
     lahar_release(state->allocator, state->sessions);
     lahar_release(state->allocator, state->files);
     lahar_release(state->allocator, state->directories);
+    lahar_lost_list_deinit(&state->lost, state->allocator);
     lahar_offset_table_deinit(&state->offsets);
     lahar_arena_deinit(&state->names);
 }
@@ -268,6 +269,17 @@ static lahar_status apply_offsets(struct lahar_manifest_state *state, struct lah
                            : LAHAR_OK;
 }
 
+static lahar_status apply_lost(struct lahar_manifest_state *state, struct lahar_reader *payload,
+                               lahar_error *error)
+{
+    const struct lahar_lost_range range = {lahar_read_u64(payload), lahar_read_u64(payload)};
+    if (payload->failed || range.first_id == 0 || range.first_id >= range.end_id) {
+        return lahar_fail(error, LAHAR_CORRUPT, "lost events %llu to %llu",
+                          (unsigned long long)range.first_id, (unsigned long long)range.end_id);
+    }
+    return lahar_lost_list_add(&state->lost, range, state->allocator, error);
+}
+
 /* Takes a counter that may not fall. */
 static lahar_status apply_counter(uint64_t *counter, struct lahar_reader *payload, const char *name,
                                   lahar_error *error)
@@ -330,6 +342,8 @@ static lahar_status apply_record(struct lahar_manifest_state *state, uint8_t typ
         return apply_directory(state, payload, error);
     case LAHAR_MANIFEST_REPLACE:
         return lahar_manifest_apply_replace(state, payload, error);
+    case LAHAR_MANIFEST_LOST:
+        return apply_lost(state, payload, error);
     default:
         break;
     }

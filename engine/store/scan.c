@@ -6,12 +6,13 @@
  * block can have and loads the block only when that comes up, so many streams hold few
  * blocks at a time. */
 #include "engine/store/cursor.h"
+#include "engine/store/lost_events.h"
 #include "engine/store/store_state.h"
 #include "io/base/error.h"
 
 /* One file that is being read. */
 struct source {
-    const struct lahar_snapshot_segment *file; /* NULL: a lost file */
+    const struct lahar_snapshot_segment *file; /* NULL: a lost file or range */
     const struct lahar_segment_info *info;
     uint32_t block;             /* the next to be read, counted from the file's beginning */
     uint32_t row;               /* within loaded */
@@ -43,7 +44,8 @@ struct lahar_scan {
 
 static bool wants(const struct lahar_scan *scan, const struct lahar_segment_info *info)
 {
-    return (scan->stream == LAHAR_ANY_STREAM || scan->stream == info->stream) &&
+    return (scan->stream == LAHAR_ANY_STREAM || scan->stream == info->stream ||
+            info->stream == LAHAR_ANY_STREAM) &&
            info->last_id >= scan->from_id && info->first_id < scan->to_id;
 }
 
@@ -343,10 +345,7 @@ static lahar_status next_stored(struct lahar_scan *scan, struct lahar_arena *are
         if (source->file == NULL) {
             const struct lahar_segment_info *info = source->info;
             remove_first(scan);
-            return lahar_fail(error, LAHAR_CORRUPT,
-                              "events %llu to %llu: event file %llu cannot be read",
-                              (unsigned long long)info->first_id, (unsigned long long)info->last_id,
-                              (unsigned long long)info->number);
+            return lahar_lost_events_fail(info, error);
         }
         if (source->loaded == NULL) {
             LAHAR_TRY(load_block(scan, error));

@@ -120,13 +120,15 @@ uint64_t lahar_snapshot_reach(const struct lahar_snapshot *snapshot, size_t inde
 
 size_t lahar_snapshot_lost_count(const struct lahar_snapshot *snapshot)
 {
-    return snapshot->set->lost_count;
+    return snapshot->set->lost_count + snapshot->store->lost.count;
 }
 
 const struct lahar_segment_info *lahar_snapshot_lost(const struct lahar_snapshot *snapshot,
                                                      size_t index)
 {
-    return &snapshot->set->lost[index]->entry.info;
+    const size_t file_count = snapshot->set->lost_count;
+    return index < file_count ? &snapshot->set->lost[index]->entry.info
+                              : &snapshot->store->lost_infos[index - file_count];
 }
 
 size_t lahar_snapshot_batch_count(const struct lahar_snapshot *snapshot)

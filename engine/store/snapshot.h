@@ -44,9 +44,10 @@ const struct lahar_snapshot_segment *lahar_snapshot_segment(const struct lahar_s
                                                             size_t index);
 /* The largest id in the files up to and including that one. */
 uint64_t lahar_snapshot_reach(const struct lahar_snapshot *snapshot, size_t index);
-/* Event files that are part of the snapshot and cannot be read at all: their
- * events are lost, not absent, and an answer about their ids says so (LAHAR_CORRUPT).
- * In order of first id. */
+/* Event files that are part of the snapshot and cannot be read at all, and then, with the stream
+ * LAHAR_ANY_STREAM, ranges of ids that journals lost: their events are lost, not absent, and an
+ * answer about their ids says so (LAHAR_CORRUPT, lahar_lost_events_fail). Each in order of
+ * first id. */
 size_t lahar_snapshot_lost_count(const struct lahar_snapshot *snapshot);
 const struct lahar_segment_info *lahar_snapshot_lost(const struct lahar_snapshot *snapshot,
                                                      size_t index);

@@ -335,6 +335,12 @@ static bool is_named(const struct lahar_manifest_state *state, uint64_t number)
  * journals, which is so for every rollover that was not finished. */
 static bool is_held_elsewhere(const struct sweep *sweep, const struct event_file_name *name)
 {
+    const struct lahar_lost_list *lost = &sweep->store->lost;
+    for (size_t i = 0; i < lost->count; i++) {
+        if (name->first_id < lost->ranges[i].end_id && name->last_id >= lost->ranges[i].first_id) {
+            return false; /* it may be all that is left of these */
+        }
+    }
     if (name->first_id < sweep->store->manifest->state.rolled_id) {
         return true;
     }

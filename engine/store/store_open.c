@@ -17,6 +17,7 @@
 #include "engine/rollover/resident_index.h"
 #include "engine/rollover/retention.h"
 #include "engine/rollover/rollover.h"
+#include "engine/store/lost_events.h"
 #include "engine/store/manifest_copy.h"
 #include "engine/store/manifest_rebuild.h"
 #include "engine/store/store_directory.h"
@@ -185,6 +186,7 @@ static void release_contents(lahar_store *store)
     }
     lahar_journal_recovery_deinit(&store->recovery, &store->allocator);
     store->recovery = (struct lahar_journal_recovery){0};
+    lahar_lost_events_release(store);
     lahar_segment_set_release(store->set);
     store->set = NULL;
     if (store->cache != NULL) {
@@ -263,6 +265,7 @@ static lahar_status open_files(lahar_store *store, lahar_error *error)
 
 static void report_damage(const lahar_store *store)
 {
+    lahar_lost_events_log(store);
     const struct lahar_segment_set *set = store->set;
     for (size_t i = 0; i < set->lost_count; i++) {
         const struct lahar_segment_info *info = &set->lost[i]->entry.info;
@@ -326,9 +329,10 @@ static lahar_status read_contents(lahar_store *store, lahar_error *error)
 #ifdef LAHAR_PLANTED_BUGS
     store->recovery.planted_bugs = store->config.planted_bugs & LAHAR_PLANTED_JOURNAL_MASK;
 #endif
-    return lahar_journal_recover(store->io, store->journal_directory, store->identity.store_id,
-                                 state->sessions, state->session_count, state->rolled_id, read_only,
-                                 &store->allocator, &store->recovery, error);
+    LAHAR_TRY(lahar_journal_recover(store->io, store->journal_directory, store->identity.store_id,
+                                    state->sessions, state->session_count, state->rolled_id,
+                                    read_only, &store->allocator, &store->recovery, error));
+    return lahar_lost_events_gather(store, error);
 }
 
 /* Whether the manifest still says what it said when reading began: then no journal file that it

@@ -4,6 +4,8 @@
  * the same: it can be read, and appends say LAHAR_NO_SPACE, because no id may be handed out before
  * the session is in the manifest. The step that reserves ids tries again until there is room. */
 #include "engine/rollover/retention.h"
+#include "engine/store/lost_events.h"
+#include "engine/store/manifest_copy.h"
 #include "engine/store/store_state.h"
 #include "io/base/error.h"
 
@@ -19,7 +21,21 @@ static uint64_t find_end(const struct lahar_journal_session *session, uint64_t r
     return recovered_end_id > end_id ? recovered_end_id : end_id;
 }
 
-/* Puts the session into the manifest, and reserves its first ids. */
+/* What is lost must be known after a repair too. */
+static void copy_manifest(lahar_store *store)
+{
+    lahar_error error = {0};
+    (void)pthread_mutex_lock(&store->manifest_lock);
+    const lahar_status status =
+        lahar_manifest_copy_write(store->manifest, store->events_directory, &error);
+    (void)pthread_mutex_unlock(&store->manifest_lock);
+    if (status != LAHAR_OK) {
+        lahar_store_log(store, LAHAR_LOG_WARNING, "copy of the names: %s", error.message);
+    }
+}
+
+/* Puts the session into the manifest, with what journals lost before it, and reserves its first
+ * ids. */
 static lahar_status begin(lahar_store *store, lahar_error *error)
 {
     const uint64_t ceiling = store->session_first_id + store->id_reserve;
@@ -28,6 +44,7 @@ static lahar_status begin(lahar_store *store, lahar_error *error)
     if (store->last_session != 0) {
         lahar_manifest_put_session_end(&records, store->last_session, store->last_session_end_id);
     }
+    const size_t lost_count = lahar_lost_events_put_new(store, &records);
     lahar_manifest_put_session_begin(&records, store->session, store->session_first_id);
     lahar_manifest_put_ceiling(&records, ceiling);
     lahar_retention_put_clock(store, &records);
@@ -36,6 +53,9 @@ static lahar_status begin(lahar_store *store, lahar_error *error)
     if (status == LAHAR_OK) {
         atomic_store_explicit(&store->ceiling, ceiling, memory_order_relaxed);
         store->ceiling_raised_ns = store->io->ops->monotonic_ns(store->io);
+    }
+    if (status == LAHAR_OK && lost_count != 0) {
+        copy_manifest(store);
     }
     return status;
 }

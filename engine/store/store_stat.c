@@ -142,6 +142,10 @@ lahar_status lahar_stat_get(lahar_store *store, lahar_stat *stat_out, lahar_erro
     uint64_t cache_bytes = 0;
     lahar_block_cache_stat(store->cache, &stat.cache_hits, &stat.cache_misses, &cache_bytes);
     stat.memory_limit_bytes = store->options.memory_limit_bytes;
+    for (size_t i = 0; i < store->lost.count; i++) {
+        stat.lost_ids += store->lost.ranges[i].end_id - store->lost.ranges[i].first_id;
+    }
+    stat.lost_ranges = (uint32_t)store->lost.count;
     stat.stream_count = lahar_schema_stream_count(store->catalog);
     stat.recovered_events = store->recovered_events;
     stat.corrupt_blocks = atomic_load_explicit(&store->corrupt_blocks, memory_order_relaxed);

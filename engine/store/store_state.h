@@ -68,6 +68,8 @@ struct lahar_store {
     uint64_t group_size_bytes; /* as set, at most a quarter of the write memory */
     size_t batch_size_max;     /* bytes */
     uint64_t recovered_events;
+    struct lahar_lost_list lost; /* by damage of journals, the manifest's and those just found */
+    struct lahar_segment_info *lost_infos; /* the same, as snapshots list them */
     struct lahar_io_file *lock_file;
     struct lahar_schema_catalog *catalog; /* changed under manifest_lock, read by anyone */
     struct lahar_block_cache *cache;

@@ -318,6 +318,16 @@ static void verify_identity(struct verification *verification)
     }
 }
 
+/* What journals lost before it came to event files. */
+static void verify_lost(struct verification *verification)
+{
+    const struct lahar_lost_list *lost = &verification->store->lost;
+    for (size_t i = 0; i < lost->count; i++) {
+        report(verification, "journal", 0, lost->ranges[i].first_id, lost->ranges[i].end_id - 1,
+               "these events were durable in a journal that was damaged");
+    }
+}
+
 static lahar_status verify_files(struct verification *verification, lahar_error *error)
 {
     struct lahar_segment_set *set = verification->set;
@@ -411,6 +421,7 @@ lahar_status lahar_verify(lahar_store *store, const lahar_verify_options *option
     count_total(&verification);
     verify_identity(&verification);
     verify_manifest(&verification);
+    verify_lost(&verification);
     lahar_status status = verify_files(&verification, error);
     if (status == LAHAR_OK) {
         status = count_resident(&verification, error);

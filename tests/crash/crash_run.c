@@ -464,7 +464,7 @@ static bool go_on(struct live *live, bool ends_in_power_loss)
                        (unsigned long long)found, (unsigned long long)again);
         return fail(live, "second reopening", &error);
     }
-    return verify(live);
+    return true;
 }
 
 /* A reader opens the crashed directory before any writer: it must see a valid
@@ -562,29 +562,70 @@ static bool rot_a_bit(struct live *live)
                : fail(live, "rot", &error);
 }
 
-/* After rot the newest events may be gone as if torn, or the store says that it is
- * damaged; it must not show what was never appended. */
-static bool recover_rotten(struct live *live)
+/* The power fails once more within the next opening. */
+static bool crash_inside_recovery(struct live *live, uint64_t at, uint64_t *inner_crashes)
 {
     lahar_error error = {0};
-    uint64_t found = 0;
+    const uint64_t inner = lahar_sim_disk_operations(live->disk) + at % INNER_POINTS;
+    lahar_sim_disk_crash_at(live->disk, inner);
+    const lahar_status status = open_live(live, &error);
+    if (status != LAHAR_OK && !lahar_sim_disk_has_crashed(live->disk) &&
+        !(status == LAHAR_CORRUPT && live->history.is_damaged)) {
+        return fail(live, "recovery", &error);
+    }
+    *inner_crashes += lahar_sim_disk_has_crashed(live->disk) ? 1 : 0;
+    drop_live(live);
+    lahar_sim_disk_crash_at(live->disk, UINT64_MAX);
+    lahar_sim_disk_restart(live->disk, live->run->seed * 37 + at, true);
+    return true;
+}
+
+static void note_lost(void *context, const lahar_finding *finding)
+{
+    struct live *live = context;
+    if (strcmp(finding->file, "journal") != 0 ||
+        !history_note_lost(&live->history, finding->first_id, finding->last_id)) {
+        note_finding(context, finding);
+    }
+}
+
+/* After rot the newest events may be gone as if torn, and others lost if the store says so; it
+ * must not show what was never appended, nor lose more later. */
+static bool recover_rotten(struct live *live, uint64_t at, uint64_t *inner_crashes)
+{
+    lahar_error error = {0};
     if (!rot_a_bit(live)) {
         return false;
     }
-    const lahar_status status = open_live(live, &error);
+    live->history.is_damaged = true;
+    if (at % 2 == 0 && !crash_inside_recovery(live, at, inner_crashes)) {
+        return false;
+    }
+    lahar_status status = open_live(live, &error);
     if (status == LAHAR_CORRUPT) {
-        return true;
+        /* Files of an unfinished rollover may be the only copy: repair takes them. */
+        drop_live(live);
+        error = (lahar_error){0};
+        live->needs_repair = true;
+        status = open_live(live, &error);
     }
     if (status != LAHAR_OK) {
         return fail(live, "opening after rot", &error);
     }
-    if (live->needs_repair) {
-        return true; /* a repair makes do with the rest, wherever the hole is */
-    }
+    live->history.is_repaired = live->needs_repair;
+    live->needs_repair = false;
     for (uint32_t i = 0; i < live->history.batch_count; i++) {
         live->history.batches[i].is_durable = false;
     }
-    return judge(live, "after rot", &found);
+    lahar_verify_result result = {.struct_size = sizeof result};
+    const lahar_verify_options options = {
+        .struct_size = sizeof options, .full = true, .on_finding = note_lost, .context = live};
+    if (lahar_verify(live->store, &options, &result, &error) != LAHAR_OK) {
+        return fail(live, "verify after rot", &error);
+    }
+    uint64_t found = 0;
+    return live->run->reason[0] == '\0' && judge(live, "after rot", &found) &&
+           go_on(live, at % 4 < 2);
 }
 
 static bool recover(struct live *live, uint64_t at, unsigned variant, uint64_t *inner_crashes)
@@ -596,27 +637,19 @@ static bool recover(struct live *live, uint64_t at, unsigned variant, uint64_t *
     lahar_sim_disk_crash_at(live->disk, UINT64_MAX);
     lahar_sim_disk_restart(live->disk, live->run->seed * 31 + at * 7 + variant, variant != 2);
     if (variant == 4) {
-        return recover_rotten(live);
+        return recover_rotten(live, at, inner_crashes);
     }
     if (variant == 1 && !live->needs_repair && !read_only_look(live)) {
         return false;
     }
-    if (variant == 3) {
-        const uint64_t inner = lahar_sim_disk_operations(live->disk) + at % INNER_POINTS;
-        lahar_sim_disk_crash_at(live->disk, inner);
-        if (open_live(live, &error) != LAHAR_OK && !lahar_sim_disk_has_crashed(live->disk)) {
-            return fail(live, "recovery", &error);
-        }
-        *inner_crashes += lahar_sim_disk_has_crashed(live->disk) ? 1 : 0;
-        error = (lahar_error){0};
-        drop_live(live);
-        lahar_sim_disk_crash_at(live->disk, UINT64_MAX);
-        lahar_sim_disk_restart(live->disk, live->run->seed * 37 + at, true);
+    if (variant == 3 && !crash_inside_recovery(live, at, inner_crashes)) {
+        return false;
     }
     if (open_live(live, &error) != LAHAR_OK) {
         return fail(live, "recovery", &error);
     }
-    return judge(live, "after recovery", &found) && verify(live) && go_on(live, variant % 2 == 0);
+    return judge(live, "after recovery", &found) && verify(live) && go_on(live, variant % 2 == 0) &&
+           verify(live);
 }
 
 bool crash_run_count(struct crash_run *run, uint64_t *operations_out)
@@ -627,7 +660,7 @@ bool crash_run_count(struct crash_run *run, uint64_t *operations_out)
     bool ok = start(&live, run) && play(&live) && judge(&live, "at the end", &found);
     if (ok) {
         *operations_out = lahar_sim_disk_operations(live.disk);
-        ok = verify(&live) && go_on(&live, false);
+        ok = verify(&live) && go_on(&live, false) && verify(&live);
     }
     finish(&live);
     return ok;

@@ -3,10 +3,10 @@
  * in turn, recovers, also with a second crash inside the recovery, and holds the
  * result against the history of what was appended and acknowledged.
  *
- * usage: test_crash_explorer [--scenario NAME] [--seeds N] [--stride N] [--at N]
- *                            [--planted BITS] [--verbose]
- * With --planted the run succeeds when a violation is found: the explorer proves that
- * it can see that bug. */
+ * usage: test_crash_explorer [--scenario NAME[,NAME]...] [--seeds N] [--stride N] [--at N]
+ *                            [--least N] [--planted BITS] [--verbose]
+ * With --least a run of fewer crash states fails. With --planted the run succeeds when a violation
+ * is found: the explorer proves that it can see that bug. */
 #include <getopt.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,7 +20,8 @@ struct settings {
     const char *scenario;
     uint64_t seeds;
     uint64_t stride;
-    uint64_t at; /* UINT64_MAX: every point */
+    uint64_t at;    /* UINT64_MAX: every point */
+    uint64_t least; /* states that must have been explored */
     unsigned planted;
     bool is_verbose;
 };
@@ -67,13 +68,11 @@ static bool explore(const struct crash_scenario *scenario, uint64_t seed,
 
 static bool parse(int argc, char **argv, struct settings *settings)
 {
-    static const struct option names[] = {{"scenario", required_argument, NULL, 's'},
-                                          {"seeds", required_argument, NULL, 'n'},
-                                          {"stride", required_argument, NULL, 'd'},
-                                          {"at", required_argument, NULL, 'a'},
-                                          {"planted", required_argument, NULL, 'p'},
-                                          {"verbose", no_argument, NULL, 'v'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option names[] = {
+        {"scenario", required_argument, NULL, 's'}, {"seeds", required_argument, NULL, 'n'},
+        {"stride", required_argument, NULL, 'd'},   {"at", required_argument, NULL, 'a'},
+        {"least", required_argument, NULL, 'l'},    {"planted", required_argument, NULL, 'p'},
+        {"verbose", no_argument, NULL, 'v'},        {NULL, 0, NULL, 0}};
     for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
         switch (c) {
         case 's':
@@ -88,6 +87,9 @@ static bool parse(int argc, char **argv, struct settings *settings)
         case 'a':
             settings->at = strtoull(optarg, NULL, 10);
             break;
+        case 'l':
+            settings->least = strtoull(optarg, NULL, 10);
+            break;
         case 'p':
             settings->planted = (unsigned)strtoul(optarg, NULL, 0);
             break;
@@ -101,6 +103,18 @@ static bool parse(int argc, char **argv, struct settings *settings)
     return optind == argc && settings->stride != 0;
 }
 
+/* names: separated by commas; NULL: all. */
+static bool is_wanted(const char *names, const char *name)
+{
+    const size_t size = strlen(name);
+    for (const char *at = names; at != NULL; at = strchr(at, ','), at += at != NULL) {
+        if (strncmp(at, name, size) == 0 && (at[size] == '\0' || at[size] == ',')) {
+            return true;
+        }
+    }
+    return names == NULL;
+}
+
 int main(int argc, char **argv)
 {
     struct settings settings = {.seeds = 1, .stride = 1, .at = UINT64_MAX};
@@ -109,14 +123,14 @@ int main(int argc, char **argv)
     uint64_t failed = 0;
     if (!parse(argc, argv, &settings)) {
         (void)fprintf(stderr,
-                      "usage: %s [--scenario NAME] [--seeds N] [--stride N] [--at N] "
-                      "[--planted BITS] [--verbose]\n",
+                      "usage: %s [--scenario NAME[,NAME]...] [--seeds N] [--stride N] [--at N] "
+                      "[--least N] [--planted BITS] [--verbose]\n",
                       argv[0]);
         return 2;
     }
     for (size_t i = 0; i < crash_scenario_count; i++) {
         const struct crash_scenario *scenario = &crash_scenarios[i];
-        if (settings.scenario != NULL && strcmp(settings.scenario, scenario->name) != 0) {
+        if (!is_wanted(settings.scenario, scenario->name)) {
             continue;
         }
         bool ok = true;
@@ -133,6 +147,10 @@ int main(int argc, char **argv)
         printf("planted bug %#x: %s\n", settings.planted, is_caught ? "caught" : "NOT caught");
         printf("%d passed, %d failed, 0 skipped\n", is_caught ? 1 : 0, is_caught ? 0 : 1);
         return is_caught ? 0 : 1;
+    }
+    if (tally.states < settings.least) {
+        printf("FAIL fewer than %llu crash states\n", (unsigned long long)settings.least);
+        failed++;
     }
     printf("%llu passed, %llu failed, 0 skipped\n", (unsigned long long)passed,
            (unsigned long long)failed);

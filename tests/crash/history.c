@@ -110,6 +110,19 @@ uint64_t history_note_age_limit(struct history *history, uint64_t max_age_ns, ui
     return must_go_below;
 }
 
+bool history_note_lost(struct history *history, uint64_t first_id, uint64_t last_id)
+{
+    bool has_any = false;
+    for (uint32_t i = 0; i < history->batch_count; i++) {
+        struct history_batch *batch = &history->batches[i];
+        if (batch->first_id != 0 && batch->first_id >= first_id && batch->first_id <= last_id) {
+            batch->is_gone = true;
+            has_any = true;
+        }
+    }
+    return has_any;
+}
+
 /* The places of a batch that retention cannot have taken. */
 static uint64_t required_places(const struct history *history, uint32_t number)
 {
@@ -247,7 +260,7 @@ static bool check_batches(struct history *history, const uint64_t seen[HISTORY_B
             return false;
         }
     }
-    return check_offset(history, seen, offset);
+    return history->is_repaired || check_offset(history, seen, offset);
 }
 
 bool history_check(struct history *history, lahar_store *store, uint64_t *found_out)
@@ -269,6 +282,9 @@ bool history_check(struct history *history, lahar_store *store, uint64_t *found_
         const lahar_status status = lahar_cursor_next(cursor, &event, &error);
         if (status == LAHAR_NOT_FOUND) {
             break;
+        }
+        if (status == LAHAR_CORRUPT && history->is_damaged) {
+            continue;
         }
         if (status != LAHAR_OK) {
             ok = violate(history, "next: %s", error.message);
@@ -309,8 +325,12 @@ void history_settle(struct history *history, lahar_store *store)
     lahar_cursor *cursor = NULL;
     const lahar_event *event = NULL;
     if (lahar_scan(store, NULL, &cursor, NULL) == LAHAR_OK) {
-        while (lahar_cursor_next(cursor, &event, NULL) == LAHAR_OK) {
-            keep_found(history, event, kept);
+        lahar_status status = LAHAR_OK;
+        while (status == LAHAR_OK || (status == LAHAR_CORRUPT && history->is_damaged)) {
+            status = lahar_cursor_next(cursor, &event, NULL);
+            if (status == LAHAR_OK) {
+                keep_found(history, event, kept);
+            }
         }
         lahar_cursor_close(cursor);
     }

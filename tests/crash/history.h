@@ -40,6 +40,8 @@ struct history {
      * those below the second, which must never come back. */
     uint64_t may_go_below[HISTORY_STREAMS];
     uint64_t must_go_below[HISTORY_STREAMS];
+    bool is_damaged;  /* a journal was: the store may say of batches that they are lost */
+    bool is_repaired; /* the newest offsets of sources may have gone with the manifest */
     char reason[HISTORY_REASON_SIZE]; /* of the first violation */
 };
 
@@ -65,6 +67,10 @@ uint64_t history_note_age_limit(struct history *history, uint64_t max_age_ns, ui
  * event that was never appended, ids as handed out, and the offset of the last batch that is there.
  * *found_out: events found. */
 bool history_check(struct history *history, lahar_store *store, uint64_t *found_out);
+
+/* A journal has been damaged, and the store says that the events of these ids are lost with it:
+ * their batches are gone, whole. False when no batch is among them. */
+bool history_note_lost(struct history *history, uint64_t first_id, uint64_t last_id);
 
 /* After a check: forgets the batches that did not survive and starts a new session. */
 void history_settle(struct history *history, lahar_store *store);

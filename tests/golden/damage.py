@@ -5,6 +5,7 @@ Each case: a name, the golden store, what is done to it, and the exit status of 
 """
 import os
 import re
+import struct
 
 from basics import crc32c, need
 
@@ -98,7 +99,11 @@ CASES = (
     ("manifest: unknown record", "closed", record(0x3F, b"?"), 5, 3, 3, "newer"),
     ("manifest: unknown record that may be passed over", "closed", record(0xBF, b"?"), 0, 0, 0, ""),
     ("manifest: no such file", "closed", remove(MANIFEST), 4, 4, 4, "manifest"),
-    ("journal: a bit of a frame that was promised", "closed", flip(r"journal/0*4\.journal", 4096 + 60), 4, 4, 4, "19 to 21"),
+    ("journal: a bit of a frame that was promised", "closed", flip(r"journal/0*4\.journal", 4096 + 60), 4, 4, 1, "19 to 21"),
+    ("journal: the same, recorded as lost", "closed",
+     lambda store: flip(r"journal/0*4\.journal", 4096 + 60)(store)
+     or record(16, struct.pack("<QQ", 19, 22))(store), 0, 4, 1, "19 to 21"),
+    ("manifest: a lost range of nothing", "closed", record(16, struct.pack("<QQ", 19, 19)), 4, 4, 4, "lost"),
     ("journal: last frame of a session that was killed", "killed", flip(JOURNAL, 4096 + 60), 0, 1, 0, ""),
     ("journal: a row longer than its batch", "closed", put_row(r"journal/0*4\.journal", 0, b"\xff\xff"), 4, 4, 1,
      "19 to 21"),

@@ -87,18 +87,29 @@ class Journal:
                      data[at + 56 + offset_bytes:at + 56 + content])
 
 
-def prefix_of(frames, begin, end):
-    """The batches of a session that follow one another from begin; end is None while it is open."""
+def follow(begin, upto, lost):
+    """Where the lost ranges that begin at begin end, at most at upto."""
+    for first, last in sorted(lost):
+        if first <= begin < last:
+            begin = min(last, upto)
+    return begin
+
+
+def prefix_of(frames, begin, end, lost):
+    """The batches of a session that follow one another from begin, but for what the manifest records
+    as lost; end is None while the session is open."""
     batches = sorted((f for f in frames if f.kind == BATCH and f.first >= begin), key=lambda f: f.first)
     for one, two in zip(batches, batches[1:]):
         need(one.end <= two.first, "batches of a session overlap")
     kept = []
     for batch in batches:
+        begin = follow(begin, batch.first, lost)
         if batch.first != begin or (end is not None and batch.first >= end):
             break
         kept.append(batch)
         begin = batch.end
     if end is not None:
+        begin = follow(begin, end, lost)
         need(begin >= end, f"events {begin} to {end - 1} of a closed session are missing")
     else:
         durable = max((f.durable for f in frames), default=0)
@@ -122,7 +133,7 @@ def read_journals(store, manifest):
         begin = max(first, manifest.rolled)
         if end is not None and end <= begin:
             continue
-        for batch in prefix_of(by_session[session], begin, end):
+        for batch in prefix_of(by_session[session], begin, end, manifest.lost):
             arrival = max(arrival + 1, batch.arrival)
             offsets += batch.offsets
             for i, event in enumerate(batch.events()):

@@ -49,6 +49,7 @@ class Manifest:
         self.offsets = {}
         self.volumes = []  # [name, path], number n at n - 1
         self.limits, self.dropped = {}, {}  # by stream
+        self.lost = []  # (first id, end id), as recorded
         self.clock = None
         self.tail_is_torn = False
         r = Bytes(data)
@@ -91,10 +92,10 @@ class Manifest:
         while r.more():
             kind = r.uint(1)
             payload = Bytes(r.take(r.uint(4)))
-            if 1 <= kind <= 15:
+            if 1 <= kind <= 16:
                 (self.field, self.stream, self.begin, self.end, self.raise_ceiling, self.file,
                  self.raise_rolled, self.raise_file_number, self.offset, self.limit, self.remove,
-                 self.drop, self.set_clock, self.replace, self.directory)[kind - 1](payload)
+                 self.drop, self.set_clock, self.replace, self.directory, self.lose)[kind - 1](payload)
             elif not kind & 0x80:
                 raise Unsupported(f"manifest record of type {kind}")
 
@@ -184,6 +185,11 @@ class Manifest:
         path = r.take(len(r.data) - r.at)
         need(1 <= number <= len(self.volumes) + 1 and name and path and 0 not in path, "DIRECTORY")
         self.volumes[number - 1:number] = [[name, path]]
+
+    def lose(self, r):
+        first, end = r.uint(8), r.uint(8)
+        need(0 < first < end, "LOST")
+        self.lost.append((first, end))
 
     def replace(self, r):
         def sums(files):

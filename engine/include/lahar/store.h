@@ -81,8 +81,8 @@ typedef struct lahar_options {
     lahar_log_callback log;      /* NULL: silent */
     void *log_context;
     const lahar_allocator *allocator; /* NULL: malloc; copied at opening */
-    bool repair; /* where the manifest or a journal is lost or damaged, makes do with what is there
-                    (docs/recovery.md) and reports it through log, instead of LAHAR_CORRUPT */
+    bool repair;              /* where the manifest is lost or damaged, makes do with what is there
+                                 (docs/recovery.md) and reports it through log, instead of LAHAR_CORRUPT */
     uint32_t query_count_max; /* queries open at a time; default 1,000 */
     uint32_t open_file_max; /* event files and shards that hold a descriptor at a time; default 64.
                                With read_only every one does */
@@ -104,7 +104,8 @@ LAHAR_API void lahar_options_init(lahar_options *options);
  * going away. Threads: any; two stores in one process are independent. Starts
  * the library's threads. After fork the child may only call lahar_store_close.
  * LAHAR_LOCKED: another writer; LAHAR_NOT_A_STORE; LAHAR_UNSUPPORTED: newer
- * format; LAHAR_CORRUPT: the manifest or a journal is damaged in the middle;
+ * format; LAHAR_CORRUPT: the manifest is damaged in the middle (a damaged journal
+ * costs its own events, lahar_stat.lost_ids);
  * LAHAR_NOT_FOUND: nothing there with must_exist or read_only; LAHAR_IO;
  * LAHAR_NO_SPACE; LAHAR_NO_MEMORY; LAHAR_INVALID. */
 LAHAR_API LAHAR_NODISCARD lahar_status lahar_store_open(const char *directory,
@@ -306,6 +307,8 @@ typedef struct lahar_stat {
     uint64_t expired_queries;  /* since opening */
     uint64_t writer_sleeps;    /* since opening; at most one of writer_wakes ends each */
     char sync_reason[96];      /* why sync_mode: what opening measured of both */
+    uint64_t lost_ids;         /* of events that were durable in a journal and are gone with it */
+    uint32_t lost_ranges;      /* in so many ranges */
 } lahar_stat;
 
 /* A consistent enough picture for people; single numbers are exact. Any thread. */
