@@ -107,9 +107,14 @@ static bool parse(int argc, char **argv, struct settings *settings)
 static bool is_wanted(const char *names, const char *name)
 {
     const size_t size = strlen(name);
-    for (const char *at = names; at != NULL; at = strchr(at, ','), at += at != NULL) {
+    const char *at = names;
+    while (at != NULL) {
         if (strncmp(at, name, size) == 0 && (at[size] == '\0' || at[size] == ',')) {
             return true;
+        }
+        at = strchr(at, ',');
+        if (at != NULL) {
+            at++;
         }
     }
     return names == NULL;
