@@ -184,36 +184,24 @@ static void make_lines(struct bench *bench, const char *path)
 
 /* --- steps -------------------------------------------------------------------------- */
 
-/* Goes over the rows, decoding each. */
+/* Goes over the rows. */
 struct walk {
     const struct bench *bench;
-    struct lahar_arena arena;
     size_t at;
     uint64_t next_id;
 };
 
-static struct walk start_walk(const struct bench *bench)
-{
-    struct walk walk = {.bench = bench, .next_id = 1};
-    lahar_arena_init(&walk.arena, &lahar_allocator_libc, 0);
-    return walk;
-}
-
-static bool next_event(struct walk *walk, lahar_event *event_out, uint32_t *size_out)
+static bool next_row(struct walk *walk, struct lahar_row_event *event_out)
 {
     const struct lahar_buffer *rows = &walk->bench->rows;
     if (walk->at == rows->size) {
         return false;
     }
-    const uint32_t size = lahar_row_size(rows->data + walk->at, rows->size - walk->at);
-    require(lahar_row_decode(rows->data + walk->at, size, &walk->arena, event_out, NULL) ==
-                LAHAR_OK,
-            "decoding");
-    event_out->id = walk->next_id++;
-    event_out->arrival_ns = event_out->time_ns;
-    event_out->is_durable = true;
+    const uint8_t *row = rows->data + walk->at;
+    const uint32_t size = lahar_row_size(row, rows->size - walk->at);
+    *event_out = (struct lahar_row_event){
+        .id = ++walk->next_id, .arrival_ns = lahar_row_time(row), .row = row, .size = size};
     walk->at += size;
-    *size_out = size;
     return true;
 }
 
@@ -232,18 +220,21 @@ static void report(const struct bench *bench, const char *step, double seconds, 
 static void run_rows(const struct bench *bench)
 {
     static lahar_event events[CHUNK_COUNT];
-    struct walk walk = start_walk(bench);
+    struct walk walk = {.bench = bench};
+    struct lahar_arena arena;
     struct lahar_buffer again;
+    lahar_arena_init(&arena, &lahar_allocator_libc, 0);
     lahar_buffer_init(&again, &lahar_allocator_libc);
     double decode_seconds = 0;
     double encode_seconds = 0;
     size_t count = CHUNK_COUNT;
     while (count == CHUNK_COUNT) {
         const double start = thread_seconds();
-        uint32_t size = 0;
-        lahar_arena_reset(&walk.arena);
-        for (count = 0; count < CHUNK_COUNT && next_event(&walk, &events[count], &size);) {
-            count++;
+        struct lahar_row_event row;
+        lahar_arena_reset(&arena);
+        for (count = 0; count < CHUNK_COUNT && next_row(&walk, &row); count++) {
+            require(lahar_row_decode(row.row, row.size, &arena, &events[count], NULL) == LAHAR_OK,
+                    "decoding");
         }
         const double middle = thread_seconds();
         lahar_buffer_clear(&again);
@@ -255,7 +246,7 @@ static void run_rows(const struct bench *bench)
         encode_seconds += thread_seconds() - middle;
     }
     lahar_buffer_deinit(&again);
-    lahar_arena_deinit(&walk.arena);
+    lahar_arena_deinit(&arena);
     report(bench, "row decode", decode_seconds, 0);
     report(bench, "row encode", encode_seconds, 0);
 }
@@ -387,20 +378,17 @@ static void finish_block(struct pipeline *pipeline, bool with_index, struct time
 static struct times run_group(const struct bench *bench, struct pipeline *pipeline, bool with_index)
 {
     struct times times = {0};
-    struct walk walk = start_walk(bench);
+    struct walk walk = {.bench = bench};
     struct lahar_arena arena; /* of what is read back */
     lahar_arena_init(&arena, &lahar_allocator_libc, 0);
-    lahar_event event;
-    uint32_t size = 0;
+    struct lahar_row_event event;
     const double start = thread_seconds();
-    bool has_event = next_event(&walk, &event, &size);
+    bool has_event = next_row(&walk, &event);
     while (has_event) {
-        require(lahar_block_writer_add(pipeline->writer, &event, size, NULL) == LAHAR_OK,
-                "a block");
-        lahar_arena_reset(&walk.arena);
-        has_event = next_event(&walk, &event, &size);
+        require(lahar_block_writer_add_row(pipeline->writer, &event, NULL) == LAHAR_OK, "a block");
+        has_event = next_row(&walk, &event);
         if (!has_event ||
-            lahar_block_writer_raw_size(pipeline->writer) + size > LAHAR_BLOCK_RAW_SIZE) {
+            lahar_block_writer_raw_size(pipeline->writer) + event.size > LAHAR_BLOCK_RAW_SIZE) {
             finish_block(pipeline, with_index, &times);
             read_block(bench, pipeline, &arena, &times);
         }
@@ -414,7 +402,6 @@ static struct times run_group(const struct bench *bench, struct pipeline *pipeli
     times.finish = thread_seconds() - filled;
     times.shard_bytes = pipeline->shard.size;
     lahar_arena_deinit(&arena);
-    lahar_arena_deinit(&walk.arena);
     return times;
 }
 

@@ -6,7 +6,6 @@
 #include "io/base/error.h"
 
 enum {
-    TYPE_NULL_BIT = 0x80,
     VALUE_HEAD_SIZE = 3,       /* field and type */
     ORDINAL_WORD_COUNT = 1024, /* of 64 bits: one bit for every field a stream can have */
     INSERTION_SORT_MAX = 64,
@@ -180,7 +179,7 @@ static inline uint8_t *put_value(struct row_writer *writer, uint8_t *to, const l
         return NULL;
     }
     lahar_store_u16(to, (uint16_t)value->field);
-    to[2] = (uint8_t)(value->type | (value->is_null ? TYPE_NULL_BIT : 0));
+    to[2] = (uint8_t)(value->type | (value->is_null ? LAHAR_ROW_NULL_BIT : 0));
     to += VALUE_HEAD_SIZE;
     if (value->is_null) {
         return to;
@@ -299,22 +298,6 @@ lahar_status lahar_row_encode(struct lahar_buffer *buffer,
 
 /* --- decoding ---------------------------------------------------------------------- */
 
-/* A varint, of which nearly all have one byte. */
-static inline uint64_t read_size(struct lahar_reader *reader)
-{
-    if (reader->next < reader->end && *reader->next < 0x80) {
-        return *reader->next++;
-    }
-    return lahar_read_varint(reader);
-}
-
-static inline lahar_bytes read_sized(struct lahar_reader *reader)
-{
-    const uint64_t size = read_size(reader);
-    const uint8_t *data = lahar_read_bytes(reader, size);
-    return data == NULL ? (lahar_bytes){NULL, 0} : (lahar_bytes){data, (size_t)size};
-}
-
 /* An array for count items of which each has at least item_bytes in the row, so that
  * a count that was made up asks for no more than a multiple of the row. */
 static void *allocate_items(struct lahar_reader *reader, struct lahar_arena *arena, uint64_t count,
@@ -335,7 +318,7 @@ static void *allocate_items(struct lahar_reader *reader, struct lahar_arena *are
 static void read_uuids(struct lahar_reader *reader, struct lahar_arena *arena, lahar_value *value,
                        bool *out_of_memory)
 {
-    const uint64_t count = read_size(reader);
+    const uint64_t count = lahar_row_read_size(reader);
     lahar_uuid *items =
         allocate_items(reader, arena, count, sizeof(lahar_uuid), sizeof(lahar_uuid), out_of_memory);
     if (items == NULL) {
@@ -353,11 +336,11 @@ static void read_uuids(struct lahar_reader *reader, struct lahar_arena *arena, l
 static void read_keywords(struct lahar_reader *reader, struct lahar_arena *arena,
                           lahar_value *value, bool *out_of_memory)
 {
-    const uint64_t count = read_size(reader);
+    const uint64_t count = lahar_row_read_size(reader);
     lahar_bytes *items =
         allocate_items(reader, arena, count, 1, sizeof(lahar_bytes), out_of_memory);
     for (size_t i = 0; items != NULL && i < count; i++) {
-        items[i] = read_sized(reader);
+        items[i] = lahar_row_read_sized(reader);
     }
     value->as.keywords.items = items;
     value->as.keywords.count = (size_t)count;
@@ -384,28 +367,16 @@ static inline bool read_short_pair(struct lahar_reader *reader, lahar_pair *pair
     return true;
 }
 
-static void read_pair(struct lahar_reader *reader, lahar_pair *pair)
-{
-    pair->key = read_sized(reader);
-    const uint64_t n = read_size(reader);
-    pair->is_null = n == 0;
-    pair->value = (lahar_bytes){NULL, 0};
-    if (n != 0) {
-        const uint8_t *data = lahar_read_bytes(reader, n - 1);
-        pair->value = (lahar_bytes){data, data == NULL ? 0 : (size_t)(n - 1)};
-    }
-}
-
 static void read_map(struct lahar_reader *reader, struct lahar_arena *arena, lahar_value *value,
                      bool *out_of_memory)
 {
-    const uint64_t count = read_size(reader);
+    const uint64_t count = lahar_row_read_size(reader);
     lahar_pair *items = allocate_items(reader, arena, count, 2, sizeof(lahar_pair), out_of_memory);
     /* A local copy stays in registers while the pairs are written. */
     struct lahar_reader local = *reader;
     for (size_t i = 0; items != NULL && i < count && !local.failed; i++) {
         if (!read_short_pair(&local, &items[i])) {
-            read_pair(&local, &items[i]);
+            lahar_row_read_pair(&local, &items[i]);
         }
     }
     *reader = local;
@@ -419,8 +390,8 @@ static void read_value(struct lahar_reader *reader, struct lahar_arena *arena, l
     memset(value, 0, sizeof *value);
     value->field = lahar_read_u16(reader);
     const uint8_t type = lahar_read_u8(reader);
-    value->type = (lahar_type)(type & ~TYPE_NULL_BIT);
-    value->is_null = (type & TYPE_NULL_BIT) != 0;
+    value->type = (lahar_type)(type & ~LAHAR_ROW_NULL_BIT);
+    value->is_null = (type & LAHAR_ROW_NULL_BIT) != 0;
     if (value->type < LAHAR_KEYWORD || value->type > LAHAR_MAP) {
         reader->failed = true;
     }
@@ -431,7 +402,7 @@ static void read_value(struct lahar_reader *reader, struct lahar_arena *arena, l
     case LAHAR_KEYWORD:
     case LAHAR_TEXT:
     case LAHAR_BYTES:
-        value->as.bytes = read_sized(reader);
+        value->as.bytes = lahar_row_read_sized(reader);
         return;
     case LAHAR_UUID: {
         const uint8_t *data = lahar_read_bytes(reader, sizeof value->as.uuid);

@@ -26,7 +26,16 @@
 #include "lahar/event.h"
 
 enum {
-    LAHAR_ROW_HEADER_SIZE = 18
+    LAHAR_ROW_HEADER_SIZE = 18,
+    LAHAR_ROW_NULL_BIT = 0x80 /* in the type of a value */
+};
+
+/* An event in the form of a row, and what its place in a journal tells of it. */
+struct lahar_row_event {
+    uint64_t id;
+    int64_t arrival_ns;
+    const uint8_t *row;
+    uint32_t size;
 };
 
 /* Appends the event's row to buffer, which is unchanged on failure. Checks the
@@ -45,6 +54,47 @@ static inline uint32_t lahar_row_size(const uint8_t *data, size_t size)
     }
     const uint32_t row_size = lahar_load_u32(data);
     return row_size < LAHAR_ROW_HEADER_SIZE || row_size > size ? 0 : row_size;
+}
+
+/* The time and the stream in a row's header. */
+static inline int64_t lahar_row_time(const uint8_t *row)
+{
+    return (int64_t)lahar_load_u64(row + 8);
+}
+
+static inline uint32_t lahar_row_stream(const uint8_t *row)
+{
+    return lahar_load_u32(row + 4);
+}
+
+/* Reads a count or a size, of which nearly all have one byte. */
+static inline uint64_t lahar_row_read_size(struct lahar_reader *reader)
+{
+    if (reader->next < reader->end && *reader->next < 0x80) {
+        return *reader->next++;
+    }
+    return lahar_read_varint(reader);
+}
+
+/* Reads a size and as many bytes; no bytes once the reader has failed. */
+static inline lahar_bytes lahar_row_read_sized(struct lahar_reader *reader)
+{
+    const uint64_t size = lahar_row_read_size(reader);
+    const uint8_t *data = lahar_read_bytes(reader, size);
+    return data == NULL ? (lahar_bytes){NULL, 0} : (lahar_bytes){data, (size_t)size};
+}
+
+/* Reads a pair of a map; its value has no bytes when it is null. */
+static inline void lahar_row_read_pair(struct lahar_reader *reader, lahar_pair *pair)
+{
+    pair->key = lahar_row_read_sized(reader);
+    const uint64_t n = lahar_row_read_size(reader);
+    pair->is_null = n == 0;
+    pair->value = (lahar_bytes){NULL, 0};
+    if (n != 0) {
+        const uint8_t *data = lahar_read_bytes(reader, n - 1);
+        pair->value = (lahar_bytes){data, data == NULL ? 0 : (size_t)(n - 1)};
+    }
 }
 
 /* Fills event->stream, time_ns, values and value_count; strings point into the

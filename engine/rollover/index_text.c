@@ -21,7 +21,7 @@ struct text_values {
 bool lahar_index_can_add_split(const struct lahar_element *element)
 {
     const struct lahar_column *texts = &element->column;
-    return element->is_split && texts->entry_count == texts->slot_count &&
+    return element->is_split && texts->entry_count == texts->slot_count && texts->is_in_order &&
            memchr(texts->data.data, ESCAPE, texts->data.size) == NULL;
 }
 

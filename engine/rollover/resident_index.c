@@ -165,7 +165,6 @@ struct part {
 
 struct build {
     lahar_store *store;
-    struct lahar_arena arena;
     struct lahar_buffer block; /* scratch: blocks are laid out and thrown away */
     struct part *parts;        /* one a stream, in order of first use */
     size_t part_count;
@@ -212,25 +211,16 @@ static lahar_status end_block(struct build *build, struct part *part, lahar_erro
     return lahar_block_writer_compress(part->writer, &build->block, &info, error);
 }
 
-static lahar_status add_row(struct build *build, const struct lahar_resident_batch *batch,
-                            uint32_t number, const uint8_t *row, uint32_t size, lahar_error *error)
+static lahar_status add_row(struct build *build, const struct lahar_row_event *event,
+                            lahar_error *error)
 {
     struct part *part = NULL;
-    lahar_event event;
-    LAHAR_TRY(find_part(build, lahar_load_u32(row + 4), &part, error));
-    lahar_arena_reset(&build->arena);
-    LAHAR_TRY(lahar_row_decode(row, size, &build->arena, &event, error));
-    event.id = batch->first_id + number;
-    event.arrival_ns = batch->arrival_ns;
-    event.is_durable = true;
-    if (event.time_ns == LAHAR_TIME_OF_ARRIVAL) {
-        event.time_ns = batch->arrival_ns;
-    }
+    LAHAR_TRY(find_part(build, lahar_row_stream(event->row), &part, error));
     if (lahar_block_writer_row_count(part->writer) != 0 &&
-        lahar_block_writer_raw_size(part->writer) + size > LAHAR_BLOCK_RAW_SIZE) {
+        lahar_block_writer_raw_size(part->writer) + event->size > LAHAR_BLOCK_RAW_SIZE) {
         LAHAR_TRY(end_block(build, part, error));
     }
-    return lahar_block_writer_add(part->writer, &event, size, error);
+    return lahar_block_writer_add_row(part->writer, event, error);
 }
 
 static lahar_status add_batch(struct build *build, const struct lahar_resident_batch *batch,
@@ -244,7 +234,9 @@ static lahar_status add_batch(struct build *build, const struct lahar_resident_b
             return lahar_fail(error, LAHAR_CORRUPT, "the row of event %llu is cut short",
                               (unsigned long long)(batch->first_id + i));
         }
-        LAHAR_TRY(add_row(build, batch, i, row, size, error));
+        const struct lahar_row_event event = {
+            .id = batch->first_id + i, .arrival_ns = batch->arrival_ns, .row = row, .size = size};
+        LAHAR_TRY(add_row(build, &event, error));
         row += size;
         left -= size;
     }
@@ -312,7 +304,6 @@ static lahar_status build_and_clean(struct lahar_resident_index *index,
     if (build.parts == NULL) {
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for an index of events in memory");
     }
-    lahar_arena_init(&build.arena, &store->allocator, 0);
     lahar_buffer_init(&build.block, &store->allocator);
     const lahar_status status = build_slice(&build, batches, batch_count, slice_out, error);
     for (size_t i = 0; i < build.part_count; i++) {
@@ -321,7 +312,6 @@ static lahar_status build_and_clean(struct lahar_resident_index *index,
     }
     lahar_release(&store->allocator, build.parts);
     lahar_buffer_deinit(&build.block);
-    lahar_arena_deinit(&build.arena);
     return status;
 }
 

@@ -20,8 +20,7 @@ enum {
 };
 
 static lahar_status add_batch(const struct lahar_resident_batch *batch, uint32_t stream,
-                              struct lahar_arena *arena, struct lahar_segment_writer *writer,
-                              lahar_error *error)
+                              struct lahar_segment_writer *writer, lahar_error *error)
 {
     const uint8_t *row = batch->rows;
     size_t left = batch->rows_size;
@@ -31,17 +30,12 @@ static lahar_status add_batch(const struct lahar_resident_batch *batch, uint32_t
             return lahar_fail(error, LAHAR_CORRUPT, "the row of event %llu is cut short",
                               (unsigned long long)(batch->first_id + i));
         }
-        if (lahar_load_u32(row + 4) == stream) {
-            lahar_event event;
-            lahar_arena_reset(arena);
-            LAHAR_TRY(lahar_row_decode(row, size, arena, &event, error));
-            event.id = batch->first_id + i;
-            event.arrival_ns = batch->arrival_ns;
-            event.is_durable = true;
-            if (event.time_ns == LAHAR_TIME_OF_ARRIVAL) {
-                event.time_ns = batch->arrival_ns;
-            }
-            LAHAR_TRY(lahar_segment_writer_add(writer, &event, size, error));
+        if (lahar_row_stream(row) == stream) {
+            const struct lahar_row_event event = {.id = batch->first_id + i,
+                                                  .arrival_ns = batch->arrival_ns,
+                                                  .row = row,
+                                                  .size = size};
+            LAHAR_TRY(lahar_segment_writer_add_row(writer, &event, error));
         }
         row += size;
         left -= size;
@@ -54,8 +48,6 @@ static lahar_status add_part(lahar_store *store, const struct lahar_rollover_gro
                              const struct lahar_rollover_part *part,
                              struct lahar_segment_writer *writer, lahar_error *error)
 {
-    struct lahar_arena arena;
-    lahar_arena_init(&arena, &store->allocator, 0);
     const uint64_t mask = UINT64_C(1) << (part->stream % 64);
     lahar_status status = LAHAR_OK;
     for (size_t i = part->first_batch; status == LAHAR_OK && i <= part->last_batch; i++) {
@@ -66,9 +58,8 @@ static lahar_status add_part(lahar_store *store, const struct lahar_rollover_gro
             status = lahar_fail(error, LAHAR_CANCELLED, "the store is closing");
             break;
         }
-        status = add_batch(&range->batches[i], part->stream, &arena, writer, error);
+        status = add_batch(&range->batches[i], part->stream, writer, error);
     }
-    lahar_arena_deinit(&arena);
     return status;
 }
 

@@ -3,6 +3,7 @@
 #include <libdeflate.h>
 #include <string.h>
 
+#include "engine/event/row.h"
 #include "engine/segment/block_format.h"
 #include "engine/segment/column_encode.h"
 #include "engine/segment/scope_writer.h"
@@ -112,31 +113,53 @@ static inline int64_t max_of(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-lahar_status lahar_block_writer_add(struct lahar_block_writer *writer, const lahar_event *event,
-                                    uint32_t row_size, lahar_error *error)
+/* Takes what comes before the values of an event, as the given row. */
+static lahar_status add_head(struct lahar_block_writer *writer, uint64_t id, int64_t time_ns,
+                             int64_t arrival_ns, lahar_error *error)
 {
     struct lahar_block_info *info = &writer->info;
     const uint32_t row = info->row_count;
-    if (!lahar_column_add_plain_int(&writer->ids, row, event->id) ||
-        !lahar_column_add_plain_int(&writer->times, row, (uint64_t)event->time_ns) ||
-        !lahar_column_add_int(&writer->arrivals, row, (uint64_t)event->arrival_ns)) {
+    if (!lahar_column_add_plain_int(&writer->ids, row, id) ||
+        !lahar_column_add_plain_int(&writer->times, row, (uint64_t)time_ns) ||
+        !lahar_column_add_int(&writer->arrivals, row, (uint64_t)arrival_ns)) {
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to build a block");
     }
-    LAHAR_TRY(lahar_scope_writer_add(&writer->scope, row, event, error));
     if (row == 0) {
-        *info = (struct lahar_block_info){.first_id = event->id,
-                                          .time_min_ns = event->time_ns,
-                                          .time_max_ns = event->time_ns,
-                                          .arrival_min_ns = event->arrival_ns,
-                                          .arrival_max_ns = event->arrival_ns};
+        *info = (struct lahar_block_info){.first_id = id,
+                                          .time_min_ns = time_ns,
+                                          .time_max_ns = time_ns,
+                                          .arrival_min_ns = arrival_ns,
+                                          .arrival_max_ns = arrival_ns};
     }
-    info->last_id = event->id;
-    info->time_min_ns = min_of(info->time_min_ns, event->time_ns);
-    info->time_max_ns = max_of(info->time_max_ns, event->time_ns);
-    info->arrival_min_ns = min_of(info->arrival_min_ns, event->arrival_ns);
-    info->arrival_max_ns = max_of(info->arrival_max_ns, event->arrival_ns);
-    info->row_count = row + 1;
+    info->last_id = id;
+    info->time_min_ns = min_of(info->time_min_ns, time_ns);
+    info->time_max_ns = max_of(info->time_max_ns, time_ns);
+    info->arrival_min_ns = min_of(info->arrival_min_ns, arrival_ns);
+    info->arrival_max_ns = max_of(info->arrival_max_ns, arrival_ns);
+    return LAHAR_OK;
+}
+
+lahar_status lahar_block_writer_add(struct lahar_block_writer *writer, const lahar_event *event,
+                                    uint32_t row_size, lahar_error *error)
+{
+    LAHAR_TRY(add_head(writer, event->id, event->time_ns, event->arrival_ns, error));
+    LAHAR_TRY(lahar_scope_writer_add(&writer->scope, writer->info.row_count, event, error));
+    writer->info.row_count++;
     writer->raw_size += row_size;
+    return LAHAR_OK;
+}
+
+lahar_status lahar_block_writer_add_row(struct lahar_block_writer *writer,
+                                        const struct lahar_row_event *event, lahar_error *error)
+{
+    LAHAR_TRY(lahar_scope_writer_add_row(&writer->scope, writer->info.row_count, event->row,
+                                         event->size, error));
+    const int64_t time_ns = lahar_row_time(event->row);
+    LAHAR_TRY(add_head(writer, event->id,
+                       time_ns == LAHAR_TIME_OF_ARRIVAL ? event->arrival_ns : time_ns,
+                       event->arrival_ns, error));
+    writer->info.row_count++;
+    writer->raw_size += event->size;
     return LAHAR_OK;
 }
 
@@ -498,7 +521,7 @@ static bool clear(struct lahar_block_writer *writer)
 lahar_status lahar_block_writer_encode(struct lahar_block_writer *writer, lahar_error *error)
 {
     LAHAR_ASSERT(writer->info.row_count > 0);
-    if (!place_columns(writer)) {
+    if (!lahar_scope_writer_fill(&writer->scope) || !place_columns(writer)) {
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to put a block together");
     }
     struct lahar_placed_column *placed = (void *)writer->placed.data;

@@ -18,6 +18,9 @@ void lahar_block_writer_destroy(struct lahar_block_writer *writer); /* NULL is a
 
 lahar_status lahar_block_writer_add(struct lahar_block_writer *writer, const lahar_event *event,
                                     uint32_t row_size, lahar_error *error);
+/* The same for an event in the form of a row, of any bytes: LAHAR_CORRUPT. They are copied. */
+lahar_status lahar_block_writer_add_row(struct lahar_block_writer *writer,
+                                        const struct lahar_row_event *event, lahar_error *error);
 uint32_t lahar_block_writer_row_count(const struct lahar_block_writer *writer);
 uint64_t lahar_block_writer_raw_size(const struct lahar_block_writer *writer);
 

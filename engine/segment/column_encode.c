@@ -107,6 +107,27 @@ static bool depends_on(const struct lahar_column *column, const struct lahar_col
     return true;
 }
 
+/* Whether a column that has so many slots is worth mapping when so many codes remain. */
+static bool is_worth_mapping(const struct lahar_column *column, uint32_t stored)
+{
+    return stored <= column->slot_count - column->slot_count / 8;
+}
+
+/* The source that the column was found to depend on while it was filled, or CODE_NONE. */
+static uint32_t find_followed(const struct lahar_column *column,
+                              const struct lahar_placed_column *const *sources, uint32_t count)
+{
+    if (column->followed_slots == column->slot_count &&
+        is_worth_mapping(column, column->followed_codes)) {
+        for (uint32_t k = 0; k < count; k++) {
+            if (sources[k]->column == column->followed) {
+                return k;
+            }
+        }
+    }
+    return CODE_NONE;
+}
+
 static bool is_source(const struct lahar_column *column, uint32_t row_count)
 {
     return column->is_mapped_allowed && !column->has_repeat_in_row &&
@@ -153,6 +174,12 @@ static bool choose_sources(struct lahar_column_encoder *encoder,
     uint32_t source_count = 0;
     for (uint32_t i = 0; i < order_count; i++) {
         const struct lahar_column *column = order[i]->column;
+        const uint32_t first = find_followed(column, sources, source_count);
+        if (first != CODE_NONE) {
+            order[i]->source = (uint32_t)(sources[first] - columns);
+            order[i]->stored_codes = column->followed_codes;
+            continue;
+        }
         for (uint32_t k = source_count; k-- > 0;) {
             const struct lahar_column *source = sources[k]->column;
             uint32_t *map = reserve_map(encoder, source->entry_count);
@@ -160,8 +187,7 @@ static bool choose_sources(struct lahar_column_encoder *encoder,
             if (map == NULL) {
                 return false;
             }
-            if (depends_on(column, source, map, &stored) &&
-                stored <= column->slot_count - column->slot_count / 8) {
+            if (depends_on(column, source, map, &stored) && is_worth_mapping(column, stored)) {
                 order[i]->source = (uint32_t)(sources[k] - columns);
                 order[i]->stored_codes = stored;
                 break;
@@ -233,7 +259,7 @@ static bool encode_codes(struct lahar_column_encoder *encoder, struct lahar_plac
         placed->codes_encoding = LAHAR_CODES_CONSTANT;
         return true;
     }
-    if (column->entry_count == column->slot_count) {
+    if (column->entry_count == column->slot_count && column->is_in_order) {
         placed->codes_encoding = LAHAR_CODES_IDENTITY;
         return true;
     }

@@ -2,14 +2,16 @@
 
 #include <string.h>
 
-#include "engine/segment/bytes_equal.h"
-
 enum {
+    CELL_COUNT_MIN = 128,
     TABLE_SIZE_MIN = 16,
     /* What a column keeps between blocks; a jumbo event must not stay in memory. */
     BUFFER_KEPT_MAX = 2 * 1024 * 1024,
     /* A column without repeats is filled without looking for so many blocks. */
     PLAIN_BLOCK_COUNT = 15,
+    /* Where another column tells of repeats, one in so many may be missed: deflate finds them
+     * cheaply, and their codes need no bytes any more. */
+    FOLLOWED_REPEAT_SHARE = 4,
     LESSON_SLOT_COUNT = 128 /* a block with fewer slots teaches nothing */
 };
 
@@ -19,6 +21,7 @@ void lahar_column_init(struct lahar_column *column, enum lahar_column_kind kind,
     *column = (struct lahar_column){.kind = kind, .allocator = allocator, .is_hashed = true};
     column->size_min = UINT32_MAX;
     column->last_row = UINT32_MAX;
+    column->is_in_order = true;
     lahar_buffer_init(&column->codes, allocator);
     lahar_buffer_init(&column->rows, allocator);
     lahar_buffer_init(&column->ends, allocator);
@@ -36,7 +39,9 @@ void lahar_column_deinit(struct lahar_column *column)
     lahar_buffer_deinit(&column->hashes);
     lahar_buffer_deinit(&column->guesses);
     lahar_release(column->allocator, column->table);
+    lahar_release(column->allocator, column->cells);
     column->table = NULL;
+    column->cells = NULL;
 }
 
 static void clear_buffer(struct lahar_buffer *buffer, const lahar_allocator *allocator)
@@ -58,9 +63,10 @@ void lahar_column_learn(struct lahar_column *column, const struct lahar_column *
     }
     /* Values that are new whenever the source's is need no look either. */
     const uint32_t places = source == NULL ? column->slot_count : source_codes;
-    const bool has_no_repeats = column->entry_count >= places - places / 32;
+    const bool has_no_repeats =
+        column->entry_count >= places - places / (source == NULL ? 32 : FOLLOWED_REPEAT_SHARE);
     const bool had_lesson = !column->is_hashed;
-    column->followed = source != NULL && source->is_field ? source : NULL;
+    column->followed = source != NULL && source->is_field && column->takes_cells ? source : NULL;
     if (!has_no_repeats || (source != NULL && column->followed == NULL)) {
         column->plain_blocks = 0;
     } else if (had_lesson) {
@@ -83,6 +89,9 @@ void lahar_column_clear(struct lahar_column *column)
     column->last_code = 0;
     column->last_row = UINT32_MAX;
     column->has_repeat_in_row = false;
+    column->is_in_order = true;
+    column->followed_slots = 0;
+    column->followed_codes = 0;
     column->source = NULL;
     clear_buffer(&column->codes, column->allocator);
     clear_buffer(&column->rows, column->allocator);
@@ -138,15 +147,6 @@ static inline uint32_t hash_bytes(const uint8_t *data, size_t size)
     return (uint32_t)(hash ^ hash >> 32);
 }
 
-static ALWAYS_INLINE bool entry_equals(const struct lahar_column *column, uint32_t entry,
-                                       const uint8_t *data, size_t size)
-{
-    const uint32_t *ends = lahar_column_ends(column);
-    const uint32_t start = entry == 0 ? 0 : ends[entry - 1];
-    return ends[entry] - start == size &&
-           (size == 0 || lahar_bytes_equal(column->data.data + start, data, size));
-}
-
 static bool grow_table(struct lahar_column *column)
 {
     if (column->table_size != 0 && (column->entry_count + 1) * 2 <= column->table_size) {
@@ -172,13 +172,30 @@ static bool grow_table(struct lahar_column *column)
     return true;
 }
 
-bool lahar_column_grow_slots(struct lahar_column *column)
+bool lahar_column_reserve_slots(struct lahar_column *column, uint32_t count)
 {
     const size_t size = (size_t)column->slot_count * sizeof(uint32_t);
     column->codes.size = size;
     column->rows.size = size;
-    return lahar_buffer_reserve(&column->codes, sizeof(uint32_t)) &&
-           lahar_buffer_reserve(&column->rows, sizeof(uint32_t));
+    return lahar_buffer_reserve(&column->codes, (size_t)count * sizeof(uint32_t)) &&
+           lahar_buffer_reserve(&column->rows, (size_t)count * sizeof(uint32_t));
+}
+
+bool lahar_column_grow_cells(struct lahar_column *column)
+{
+    if (column->cell_capacity > UINT32_MAX / 2) {
+        return false;
+    }
+    const uint32_t capacity =
+        column->cell_capacity == 0 ? (uint32_t)CELL_COUNT_MIN : column->cell_capacity * 2;
+    struct lahar_cell *cells =
+        lahar_reallocate(column->allocator, column->cells, (size_t)capacity * sizeof cells[0]);
+    if (cells == NULL) {
+        return false;
+    }
+    column->cells = cells;
+    column->cell_capacity = capacity;
+    return true;
 }
 
 /* Copies without a call for the sizes that most values have. */
@@ -243,55 +260,17 @@ static bool put_hashed_entry(struct lahar_column *column, uint32_t hash, const v
     return true;
 }
 
-/* What the followed column's value in this row has brought before. */
-static ALWAYS_INLINE uint32_t guess(const struct lahar_column *column, uint32_t row)
+bool lahar_column_find_bytes(struct lahar_column *column, const void *data, size_t size,
+                             uint32_t *code_out)
 {
-    if (column->followed == NULL || column->followed->last_row != row) {
-        return LAHAR_GUESS_NONE;
-    }
-    const size_t at = column->followed->last_code * sizeof(uint32_t);
-    return at < column->guesses.size ? lahar_load_u32(column->guesses.data + at) : LAHAR_GUESS_NONE;
-}
-
-/* Makes guesses reach the place of a code of the followed column. */
-static bool grow_guesses(struct lahar_column *column, size_t place)
-{
-    struct lahar_buffer *guesses = &column->guesses;
-    if (!lahar_buffer_reserve(guesses, place + sizeof(uint32_t) - guesses->size)) {
-        return false;
-    }
-    memset(guesses->data + guesses->size, 0xff, guesses->capacity - guesses->size);
-    guesses->size = guesses->capacity / sizeof(uint32_t) * sizeof(uint32_t);
-    return true;
-}
-
-/* Adds a slot that holds code, to be guessed where the followed column repeats. */
-static ALWAYS_INLINE bool put_guessable_slot(struct lahar_column *column, uint32_t row,
-                                             uint32_t code)
-{
-    if (column->followed != NULL && column->followed->last_row == row) {
-        const size_t at = column->followed->last_code * sizeof(uint32_t);
-        if (at >= column->guesses.size && !grow_guesses(column, at)) {
-            return false;
-        }
-        lahar_store_u32(column->guesses.data + at, code);
-    }
-    return lahar_column_add_code(column, row, code);
-}
-
-bool lahar_column_add_bytes(struct lahar_column *column, uint32_t row, const void *data,
-                            size_t size)
-{
-    const uint32_t guessed = guess(column, row);
-    if (guessed != LAHAR_GUESS_NONE && entry_equals(column, guessed, data, size)) {
-        return lahar_column_add_code(column, row, guessed);
-    }
     if (!column->is_hashed) {
-        return put_entry(column, data, size) &&
-               put_guessable_slot(column, row, column->entry_count - 1);
+        *code_out = column->entry_count;
+        return put_entry(column, data, size);
     }
-    if (column->slot_count != 0 && entry_equals(column, column->last_code, data, size)) {
-        return put_guessable_slot(column, row, column->last_code);
+    if (column->entry_count != 0 &&
+        lahar_column_entry_equals(column, column->last_code, data, size)) {
+        *code_out = column->last_code;
+        return true;
     }
     const uint32_t hash = hash_bytes(data, size);
     if (column->table_size != 0) {
@@ -299,33 +278,28 @@ bool lahar_column_add_bytes(struct lahar_column *column, uint32_t row, const voi
         for (uint32_t at = hash & column->table_mask; column->table[at] != 0;
              at = (at + 1) & column->table_mask) {
             const uint32_t entry = column->table[at] - 1;
-            if (hashes[entry] == hash && entry_equals(column, entry, data, size)) {
-                return put_guessable_slot(column, row, entry);
+            if (hashes[entry] == hash && lahar_column_entry_equals(column, entry, data, size)) {
+                *code_out = entry;
+                return true;
             }
         }
     }
-    return put_hashed_entry(column, hash, data, size) &&
-           put_guessable_slot(column, row, column->entry_count - 1);
+    *code_out = column->entry_count;
+    return put_hashed_entry(column, hash, data, size);
 }
 
-static inline bool fixed_equals(const uint8_t *a, const uint8_t *b, size_t size)
+bool lahar_column_find_fixed(struct lahar_column *column, const uint8_t *data, size_t size,
+                             uint32_t *code_out)
 {
-    return ((lahar_load_u64(a) ^ lahar_load_u64(b)) |
-            (lahar_load_u64(a + size - 8) ^ lahar_load_u64(b + size - 8))) == 0;
-}
-
-/* A value of a fixed number of bytes, 8 or 16. */
-static inline bool add_fixed(struct lahar_column *column, uint32_t row, const uint8_t *data,
-                             size_t size)
-{
-    const uint32_t guessed = guess(column, row);
-    if (guessed != LAHAR_GUESS_NONE &&
-        fixed_equals(column->data.data + (size_t)guessed * size, data, size)) {
-        return lahar_column_add_code(column, row, guessed);
-    }
     if (!column->is_hashed) {
-        return put_entry(column, data, size) &&
-               put_guessable_slot(column, row, column->entry_count - 1);
+        *code_out = column->entry_count;
+        return put_entry(column, data, size);
+    }
+    if (column->entry_count != 0 &&
+        lahar_column_fixed_equals(column->data.data + (size_t)column->last_code * size, data,
+                                  size)) {
+        *code_out = column->last_code;
+        return true;
     }
     const uint64_t mixed = mix(lahar_load_u64(data), size > 8 ? lahar_load_u64(data + 8) : 0);
     const uint32_t hash = (uint32_t)(mixed ^ mixed >> 32);
@@ -333,27 +307,55 @@ static inline bool add_fixed(struct lahar_column *column, uint32_t row, const ui
         for (uint32_t at = hash & column->table_mask; column->table[at] != 0;
              at = (at + 1) & column->table_mask) {
             const uint32_t entry = column->table[at] - 1;
-            if (fixed_equals(column->data.data + (size_t)entry * size, data, size)) {
-                return put_guessable_slot(column, row, entry);
+            if (lahar_column_fixed_equals(column->data.data + (size_t)entry * size, data, size)) {
+                *code_out = entry;
+                return true;
             }
         }
     }
-    return put_hashed_entry(column, hash, data, size) &&
-           put_guessable_slot(column, row, column->entry_count - 1);
+    *code_out = column->entry_count;
+    return put_hashed_entry(column, hash, data, size);
+}
+
+bool lahar_column_add_bytes(struct lahar_column *column, uint32_t row, const void *data,
+                            size_t size)
+{
+    uint32_t code = 0;
+    return lahar_column_find_bytes(column, data, size, &code) &&
+           lahar_column_add_code(column, row, code);
 }
 
 bool lahar_column_add_uuid(struct lahar_column *column, uint32_t row, const lahar_uuid *uuid)
 {
-    return add_fixed(column, row, uuid->bytes, sizeof uuid->bytes);
+    uint32_t code = 0;
+    return lahar_column_find_fixed(column, uuid->bytes, sizeof uuid->bytes, &code) &&
+           lahar_column_add_code(column, row, code);
 }
 
 bool lahar_column_add_int(struct lahar_column *column, uint32_t row, uint64_t value)
 {
-    return add_fixed(column, row, (const uint8_t *)&value, sizeof value);
+    uint32_t code = 0;
+    if (!column->is_hashed) {
+        return lahar_column_add_plain_int(column, row, value);
+    }
+    return lahar_column_find_fixed(column, (const uint8_t *)&value, sizeof value, &code) &&
+           lahar_column_add_code(column, row, code);
 }
 
 bool lahar_column_add_plain_int(struct lahar_column *column, uint32_t row, uint64_t value)
 {
     return put_entry(column, &value, sizeof value) &&
            lahar_column_add_code(column, row, column->entry_count - 1);
+}
+
+bool lahar_column_add_known(struct lahar_column *column, uint32_t row, uint64_t value,
+                            uint32_t *memo)
+{
+    if (*memo == 0) {
+        if (!put_entry(column, &value, sizeof value)) {
+            return false;
+        }
+        *memo = column->entry_count;
+    }
+    return lahar_column_add_code(column, row, *memo - 1);
 }

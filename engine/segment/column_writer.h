@@ -1,5 +1,6 @@
 /* One column of a block being filled: a dictionary of distinct values and, for each
- * slot, the number of its value.
+ * slot, the number of its value. Most columns get their values as cells, which column_fill.h takes
+ * in many at a time; the others get them one by one.
  *
  * Entries are numbered by first occurrence. That two entries differ is not needed
  * for correctness, only for size, so a column that was found to have no repeats may
@@ -12,8 +13,21 @@
 #include <stdint.h>
 
 #include "engine/segment/block_format.h"
+#include "engine/segment/bytes_equal.h"
 #include "io/base/buffer.h"
 #include "lahar/event.h"
+
+/* A value that waits to be taken into a column. What is behind its bytes can be read up to
+ * LAHAR_CELL_SLACK bytes further. */
+struct lahar_cell {
+    const uint8_t *data;
+    uint32_t size;
+    uint32_t row;
+};
+
+enum {
+    LAHAR_CELL_SLACK = 32
+};
 
 struct lahar_column {
     enum lahar_column_kind kind;
@@ -34,7 +48,9 @@ struct lahar_column {
     uint32_t table_mask;
     uint32_t table_size;  /* slots allocated, 0: no table */
     bool is_field;        /* lives as long as the writer, so that others may follow it */
+    bool takes_cells;     /* its values come as cells */
     bool is_hashed;       /* looks for repeats in this block */
+    bool is_in_order;     /* entries are numbered by first occurrence */
     uint8_t plain_blocks; /* blocks still to be taken without looking */
     /* The column on which this one depends in the block that has been encoded: rows with equal
      * codes there have equal ones here. NULL: none is known. */
@@ -43,6 +59,11 @@ struct lahar_column {
      * by code of that column what was seen here. A guess only: it is compared. */
     const struct lahar_column *followed;
     struct lahar_buffer guesses; /* u32: code, or LAHAR_GUESS_NONE */
+    uint32_t followed_slots;     /* slots of this block of which the guess was right or the first */
+    uint32_t followed_codes;     /* codes of the followed column that these slots met */
+    struct lahar_cell *cells;    /* waiting */
+    uint32_t cell_count;
+    uint32_t cell_capacity;
     const lahar_allocator *allocator;
 };
 
@@ -66,8 +87,31 @@ bool lahar_column_add_int(struct lahar_column *column, uint32_t row, uint64_t va
 /* Adds a slot without looking for repeats: for ids and times. */
 bool lahar_column_add_plain_int(struct lahar_column *column, uint32_t row, uint64_t value);
 
-/* Makes room for more slots; false when memory is refused. */
-bool lahar_column_grow_slots(struct lahar_column *column);
+/* Adds a slot that holds a number which the caller tells apart by itself: *memo is 0 at first, and
+ * the column's until the next block. */
+bool lahar_column_add_known(struct lahar_column *column, uint32_t row, uint64_t value,
+                            uint32_t *memo);
+
+/* The code of a value, made when it is new or repeats are not looked for. */
+bool lahar_column_find_bytes(struct lahar_column *column, const void *data, size_t size,
+                             uint32_t *code_out);
+/* The same for a value of 8 or 16 bytes. */
+bool lahar_column_find_fixed(struct lahar_column *column, const uint8_t *data, size_t size,
+                             uint32_t *code_out);
+/* Makes room for so many more cells, or slots; false when memory is refused. */
+bool lahar_column_grow_cells(struct lahar_column *column);
+bool lahar_column_reserve_slots(struct lahar_column *column, uint32_t count);
+
+/* Leaves a value to be taken in; false when memory is refused. */
+static inline bool lahar_column_put_cell(struct lahar_column *column, uint32_t row,
+                                         const uint8_t *data, size_t size)
+{
+    if (column->cell_count == column->cell_capacity && !lahar_column_grow_cells(column)) {
+        return false;
+    }
+    column->cells[column->cell_count++] = (struct lahar_cell){data, (uint32_t)size, row};
+    return true;
+}
 
 /* Adds a slot that holds an entry known to be the value. */
 static inline bool lahar_column_add_code(struct lahar_column *column, uint32_t row, uint32_t code)
@@ -75,7 +119,7 @@ static inline bool lahar_column_add_code(struct lahar_column *column, uint32_t r
     const size_t at = (size_t)column->slot_count * sizeof(uint32_t);
     if ((column->codes.capacity - at < sizeof(uint32_t) ||
          column->rows.capacity - at < sizeof(uint32_t)) &&
-        !lahar_column_grow_slots(column)) {
+        !lahar_column_reserve_slots(column, 1)) {
         return false;
     }
     lahar_store_u32(column->codes.data + at, code);
@@ -100,6 +144,23 @@ static inline const uint32_t *lahar_column_rows(const struct lahar_column *colum
 static inline const uint32_t *lahar_column_ends(const struct lahar_column *column)
 {
     return (const uint32_t *)(const void *)column->ends.data;
+}
+
+/* Whether an entry of a column of bytes is the value. */
+static inline bool lahar_column_entry_equals(const struct lahar_column *column, uint32_t entry,
+                                             const void *data, size_t size)
+{
+    const uint32_t *ends = lahar_column_ends(column);
+    const uint32_t start = entry == 0 ? 0 : ends[entry - 1];
+    return ends[entry] - start == size &&
+           (size == 0 || lahar_bytes_equal(column->data.data + start, data, size));
+}
+
+/* The same for values of 8 or 16 bytes. */
+static inline bool lahar_column_fixed_equals(const uint8_t *a, const uint8_t *b, size_t size)
+{
+    return ((lahar_load_u64(a) ^ lahar_load_u64(b)) |
+            (lahar_load_u64(a + size - 8) ^ lahar_load_u64(b + size - 8))) == 0;
 }
 
 #endif

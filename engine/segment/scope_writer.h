@@ -1,6 +1,11 @@
 /* The fields of a block being filled, and the keys of its maps: for each, a column
  * and the shapes that say which rows have it.
  *
+ * An event is taken apart when it comes: each value becomes a cell of its column, whose bytes lie
+ * in the stage, a copy of the rows. Some hundred events later each column takes its cells at once
+ * (lahar_scope_writer_fill), so that one column at a time is in the near cache and what is decided
+ * for one value holds for the next.
+ *
  * Columns are kept from block to block, so that their memory and what was learned
  * about them is reused; a block stores only those that have slots. One thread. */
 #ifndef LAHAR_SEGMENT_SCOPE_WRITER_H
@@ -47,9 +52,24 @@ struct lahar_map_scope {
     const lahar_allocator *allocator;
 };
 
+/* What cells point to, with their slack behind. It never moves while there are cells. */
+struct lahar_row_stage {
+    uint8_t *data;
+    size_t size;
+    size_t capacity;
+    uint32_t row_count; /* rows with cells */
+    uint32_t row_end;   /* the row behind them */
+};
+
 struct lahar_scope_writer {
     const struct lahar_stream *stream;
-    struct lahar_shapes shapes;
+    struct lahar_shapes shapes; /* memo: of the entry in shape, + 1 */
+    /* Fields in the order of rows, which need not be that of the stream; memo: node of shapes + 1.
+     */
+    struct lahar_shapes orders;
+    struct lahar_row_stage stage;
+    struct lahar_buffer labels;      /* u32: those of a path being sorted */
+    struct lahar_buffer scratch;     /* of filling */
     struct lahar_column shape;       /* the node of each row */
     struct lahar_element **elements; /* by ordinal of the stream's fields; NULL until used */
     const lahar_allocator *allocator;
@@ -65,5 +85,21 @@ bool lahar_scope_writer_clear(struct lahar_scope_writer *scope);
  * stream; after any failure the scope is good for nothing but deinit. */
 lahar_status lahar_scope_writer_add(struct lahar_scope_writer *scope, uint32_t row,
                                     const lahar_event *event, lahar_error *error);
+/* Takes the values of a row of bytes, which may be any: LAHAR_CORRUPT, LAHAR_INVALID as above. */
+lahar_status lahar_scope_writer_add_row(struct lahar_scope_writer *scope, uint32_t row,
+                                        const uint8_t *data, size_t size, lahar_error *error);
+/* Moves what waits in the stage into the columns; false when memory is refused. */
+bool lahar_scope_writer_fill(struct lahar_scope_writer *scope);
+
+/* --- between the files of the scope --- */
+
+/* The element of a field by its ordinal, made on first use; NULL when memory is refused. */
+struct lahar_element *lahar_scope_element(struct lahar_scope_writer *scope, uint32_t ordinal);
+/* The map of an element, made on first use; NULL when memory is refused. */
+struct lahar_map_scope *lahar_element_map(struct lahar_element *element,
+                                          const lahar_allocator *allocator);
+/* The element of a key, made when there is room for it, else 0, that of keys without columns.
+ * False when memory is refused. */
+bool lahar_map_find_key(struct lahar_map_scope *map, lahar_bytes key, uint32_t *element_out);
 
 #endif

@@ -99,7 +99,7 @@ uint32_t lahar_shapes_step_slow(struct lahar_shapes *shapes, uint32_t node, uint
             }
         }
     }
-    const struct lahar_shape_node item = {node, label, occurrence, 0};
+    const struct lahar_shape_node item = {.parent = node, .label = label, .occurrence = occurrence};
     if (!grow_table(shapes) || !put_node(shapes, &item)) {
         return 0;
     }

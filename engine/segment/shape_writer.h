@@ -17,6 +17,7 @@ struct lahar_shape_node {
     uint32_t label;      /* element * 2 + is_null */
     uint32_t occurrence; /* non-null places of the same element above it */
     uint32_t last_child; /* the child taken last, 0: none */
+    uint32_t memo;       /* the caller's, 0 at first */
 };
 
 struct lahar_shapes {
