@@ -19,7 +19,7 @@ struct copies {
     size_t count;
 };
 
-static bool parse_name(const char *name, uint64_t *number_out)
+bool lahar_manifest_copy_parse_name(const char *name, uint64_t *number_out)
 {
     char manifest_name[LAHAR_MANIFEST_NAME_SIZE + sizeof PREFIX];
     if (strncmp(name, PREFIX, sizeof PREFIX - 1) != 0) {
@@ -34,7 +34,8 @@ static lahar_status note_copy(void *context, const char *name, bool is_directory
 {
     struct copies *copies = context;
     uint64_t number = 0;
-    if (is_directory || copies->count == COPIES_MAX || !parse_name(name, &number)) {
+    if (is_directory || copies->count == COPIES_MAX ||
+        !lahar_manifest_copy_parse_name(name, &number)) {
         return LAHAR_OK;
     }
     size_t at = copies->count++;

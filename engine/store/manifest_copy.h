@@ -17,4 +17,7 @@ lahar_status lahar_manifest_copy_read(struct lahar_io *io, const char *events_di
                                       uint64_t store_id, const lahar_allocator *allocator,
                                       struct lahar_manifest_state *state, lahar_error *error);
 
+/* Whether a file of that name is a copy. */
+bool lahar_manifest_copy_parse_name(const char *name, uint64_t *number_out);
+
 #endif

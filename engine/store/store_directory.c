@@ -10,12 +10,18 @@
 #include <string.h>
 #include <time.h>
 
+#include "engine/store/manifest_copy.h"
+#include "engine/store/volumes.h"
 #include "io/base/error.h"
 
 #define LOCK_NAME      "LOCK"
 #define LOCK_WAIT_MIN  UINT64_C(5000000)
 #define LOCK_WAIT_MAX  UINT64_C(50000000)
 #define TEMPORARY_ENDS ".tmp"
+
+enum {
+    FILE_NUMBER_DIGITS = 8 /* at least, in the name of an unfinished event file */
+};
 
 static bool ends_with(const char *name, const char *end)
 {
@@ -294,6 +300,12 @@ static bool read_digits(const char **at, uint64_t *value_out)
     return is_number;
 }
 
+static bool is_suffix(const char *suffix)
+{
+    return strcmp(suffix, ".events") == 0 || strcmp(suffix, ".toc") == 0 ||
+           strcmp(suffix, ".shard") == 0;
+}
+
 /* "<first>-<last>.<number>.<suffix>" */
 static bool parse_event_file_name(const char *name, struct event_file_name *parsed)
 {
@@ -303,7 +315,34 @@ static bool parse_event_file_name(const char *name, struct event_file_name *pars
         return false;
     }
     parsed->suffix = name;
-    return strcmp(name, ".events") == 0 || strcmp(name, ".toc") == 0 || strcmp(name, ".shard") == 0;
+    return is_suffix(name);
+}
+
+/* Whether name, in a directory of event files, is one that this program gives to a file it has
+ * not finished; nothing else there is its to remove. *number_out: of the event file, or 0. */
+static bool parse_temporary_name(const char *name, uint64_t *number_out)
+{
+    char stem[LAHAR_FILE_NAME_SIZE];
+    const size_t size = strlen(name);
+    struct event_file_name parsed;
+    uint64_t ignored = 0;
+    *number_out = 0;
+    if (!ends_with(name, TEMPORARY_ENDS) || size >= sizeof stem) {
+        return false;
+    }
+    memcpy(stem, name, size - strlen(TEMPORARY_ENDS));
+    stem[size - strlen(TEMPORARY_ENDS)] = '\0';
+    if (parse_event_file_name(stem, &parsed)) {
+        *number_out = parsed.number;
+        return true;
+    }
+    const char *at = stem;
+    if (read_digits(&at, number_out) && at - stem >= FILE_NUMBER_DIGITS && is_suffix(at)) {
+        return true;
+    }
+    *number_out = 0;
+    return strcmp(stem, LAHAR_VOLUME_MARKER_NAME) == 0 ||
+           lahar_manifest_copy_parse_name(stem, &ignored);
 }
 
 /* What removing needs while it walks the directory of event files. */
@@ -360,16 +399,12 @@ static lahar_status sweep_event_file(void *context, const char *name, bool is_di
     const struct sweep *sweep = context;
     lahar_store *store = sweep->store;
     struct event_file_name parsed;
+    uint64_t number = 0;
     if (is_directory) {
         return LAHAR_OK;
     }
-    if (ends_with(name, TEMPORARY_ENDS)) {
-        uint64_t number = 0;
-        const char *at = name;
-        /* "<number>.events.tmp" and its like. */
-        if (read_digits(&at, &number) && *at == '.') {
-            see_number(store, number);
-        }
+    if (parse_temporary_name(name, &number)) {
+        see_number(store, number);
     } else {
         if (!parse_event_file_name(name, &parsed)) {
             return LAHAR_OK;

@@ -11,7 +11,6 @@
 #define RETRY_NS UINT64_C(10000000000)
 
 /* The marker, docs/format/manifest.md. */
-#define MARKER_NAME  "LAHAR-VOLUME"
 #define MARKER_MAGIC "LAHARVOL"
 enum {
     MARKER_VERSION = 1,
@@ -39,7 +38,7 @@ static lahar_status check_marker(lahar_store *store, const char *directory, uint
     struct lahar_io_file *file = NULL;
     uint8_t data[MARKER_SIZE];
     size_t size = 0;
-    LAHAR_TRY(join(directory, MARKER_NAME, path, error));
+    LAHAR_TRY(join(directory, LAHAR_VOLUME_MARKER_NAME, path, error));
     LAHAR_TRY(io->ops->open(io, path, LAHAR_IO_READ, &file, error));
     const lahar_status status = io->ops->read(io, file, 0, data, sizeof data, &size, error);
     io->ops->close(io, file);
@@ -73,8 +72,8 @@ static lahar_status write_marker(lahar_store *store, const char *directory, uint
     char temporary_path[LAHAR_MANIFEST_PATH_SIZE];
     struct lahar_io *io = store->io;
     struct lahar_io_file *file = NULL;
-    LAHAR_TRY(join(directory, MARKER_NAME, path, error));
-    LAHAR_TRY(join(directory, MARKER_NAME ".tmp", temporary_path, error));
+    LAHAR_TRY(join(directory, LAHAR_VOLUME_MARKER_NAME, path, error));
+    LAHAR_TRY(join(directory, LAHAR_VOLUME_MARKER_NAME ".tmp", temporary_path, error));
     (void)io->ops->unlink(io, temporary_path, NULL);
     LAHAR_TRY(io->ops->open(io, temporary_path,
                             LAHAR_IO_WRITE | LAHAR_IO_CREATE | LAHAR_IO_EXCLUSIVE, &file, error));

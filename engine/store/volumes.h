@@ -17,6 +17,9 @@
 #include "engine/store/manifest.h"
 #include "lahar/store.h"
 
+/* The marker's file name. */
+#define LAHAR_VOLUME_MARKER_NAME "LAHAR-VOLUME"
+
 struct lahar_volume {
     char *name; /* "" for the store's own */
     char *path;

@@ -320,6 +320,79 @@ Test(volumes, are_swept_of_files_that_the_manifest_does_not_name)
     tear_down(&fixture);
 }
 
+static bool has_file(struct store_fixture *fixture, const char *directory, const char *name)
+{
+    char path[256];
+    struct lahar_io_file *file = NULL;
+    (void)snprintf(path, sizeof path, "%s/%s", directory, name);
+    const lahar_status status = real_ops->open(fixture->io, path, LAHAR_IO_READ, &file, NULL);
+    real_ops->close(fixture->io, file);
+    return status == LAHAR_OK;
+}
+
+Test(volumes, are_swept_of_unfinished_files_and_of_nobody_elses)
+{
+    static const char *const own[] = {
+        "00000077.events.tmp",
+        "00000077.toc.tmp",
+        "00000078.shard.tmp",
+        "123456789.events.tmp",
+        "00000000000000000001-00000000000000000010.00000079.toc.tmp",
+        "00000000000000000001-00000000000000000010.00000079.shard.tmp",
+        "names-12.tmp",
+        "LAHAR-VOLUME.tmp",
+    };
+    static const char *const foreign[] = {
+        "notes.tmp",
+        ".tmp",
+        "12345678.tmp",
+        "2026.events.tmp",
+        "00000077.csv.tmp",
+        "a00000077.events.tmp",
+        "names-.tmp",
+        "names-a.tmp",
+        "LAHAR-VOLUME2.tmp",
+        "00000077.events.tmp.tmp",
+        "1-2.tmp",
+        "00000000000000000001-00000000000000000010.00000079.tmp",
+        "names-1.tmp.orig",
+        "a very long name of a temporary file of some other program, longer "
+        "than all own names.00000001.events.tmp",
+    };
+    static const char *const directories[] = {"store/events", "d1", "d2"};
+    struct store_fixture fixture;
+    struct lahar_io_ops ops;
+    set_up(&fixture, &ops, 9);
+    fill_all(&fixture);
+    store_fixture_close(&fixture);
+    for (size_t d = 0; d < 3; d++) {
+        char path[256];
+        for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+            (void)snprintf(path, sizeof path, "%s/%s", directories[d], own[i]);
+            cr_assert_eq(lahar_sim_disk_write_file(fixture.disk, path, "x", 1, NULL), LAHAR_OK);
+        }
+        for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+            (void)snprintf(path, sizeof path, "%s/%s", directories[d], foreign[i]);
+            cr_assert_eq(lahar_sim_disk_write_file(fixture.disk, path, "x", 1, NULL), LAHAR_OK);
+        }
+    }
+    store_fixture_open(&fixture);
+    for (size_t d = 0; d < 3; d++) {
+        for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+            cr_expect_not(has_file(&fixture, directories[d], own[i]), "%s/%s was left",
+                          directories[d], own[i]);
+        }
+        for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+            cr_expect(has_file(&fixture, directories[d], foreign[i]), "%s/%s was removed",
+                      directories[d], foreign[i]);
+        }
+    }
+    check_all(&fixture);
+    /* Numbers of unfinished files are not used again. */
+    cr_assert_geq(atomic_load(&fixture.store->next_file_number), 123456790);
+    tear_down(&fixture);
+}
+
 /* --- the reserve of free space -------------------------------------------------------------- */
 
 Test(volumes, with_too_little_free_space_make_rollover_wait)
