@@ -52,14 +52,15 @@ static uint64_t above(const struct lahar_journals *journals, uint64_t id)
     return id < next_id ? id + 1 : next_id;
 }
 
-/* LAHAR_BUSY: not yet. */
+/* LAHAR_BUSY: not yet. What is claimed has its place in a file already: only writes that find no
+ * space keep it from becoming durable, not a file or ids that are wanted for later appends. */
 static lahar_status check_durable(struct lahar_journals *journals, uint64_t id, lahar_error *error)
 {
     if (lahar_journals_durable_id(journals) > id) {
         return LAHAR_OK;
     }
     LAHAR_TRY(lahar_journals_health(journals, error));
-    if (lahar_journals_is_full(journals)) {
+    if (lahar_journals_is_write_full(journals)) {
         return lahar_fail(error, LAHAR_NO_SPACE, "the journals wait for disk space");
     }
     return LAHAR_BUSY;

@@ -162,7 +162,8 @@ void lahar_journals_set_ceiling(struct lahar_journals *journals, uint64_t ceilin
 /* While held, appends that find no id to take say LAHAR_NO_SPACE instead of waiting. */
 void lahar_journals_hold(struct lahar_journals *journals, bool is_held);
 /* Waits until the durable prefix is above id, syncing what that takes. LAHAR_NO_SPACE as soon
- * as the disk is full, although the id may still become durable; LAHAR_TIMEOUT, LAHAR_POISONED.
+ * as a write finds the disk full, although the id may still become durable; LAHAR_TIMEOUT,
+ * LAHAR_POISONED.
  * LAHAR_NO_WAIT asks for the sync and looks. */
 lahar_status lahar_journals_wait(struct lahar_journals *journals, uint64_t id, uint64_t deadline_ns,
                                  lahar_error *error);

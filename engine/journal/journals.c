@@ -53,9 +53,14 @@ bool lahar_journals_expects_commits(const struct lahar_journals *journals)
     return atomic_load_explicit(&journals->commits_recent, memory_order_relaxed) != 0;
 }
 
+bool lahar_journals_is_write_full(const struct lahar_journals *journals)
+{
+    return atomic_load_explicit(&journals->journals_full, memory_order_seq_cst) != 0;
+}
+
 bool lahar_journals_is_full(const struct lahar_journals *journals)
 {
-    return atomic_load_explicit(&journals->journals_full, memory_order_seq_cst) != 0 ||
+    return lahar_journals_is_write_full(journals) ||
            atomic_load_explicit(&journals->is_file_space_short, memory_order_seq_cst) ||
            atomic_load_explicit(&journals->is_held, memory_order_seq_cst);
 }
@@ -454,7 +459,7 @@ lahar_status lahar_journals_stop(struct lahar_journals *journals, uint64_t deadl
         const struct timespec pause = {0, 100000};
         while (!is_all_durable(journals) &&
                atomic_load(&journals->state) == LAHAR_JOURNALS_CLOSING &&
-               !lahar_journals_is_full(journals) &&
+               !lahar_journals_is_write_full(journals) &&
                journals->io->ops->monotonic_ns(journals->io) < end_ns) {
             if (!journals->has_threads) {
                 if (!lahar_journals_run(journals)) {

@@ -258,6 +258,9 @@ void lahar_journals_note_commit(struct lahar_journals *journals);
 bool lahar_journals_expects_commits(const struct lahar_journals *journals);
 /* How many journals the threads that wait for stable storage can make use of. */
 uint32_t lahar_journals_for_waiters(const struct lahar_journals *journals);
+/* Whether a write of what is claimed has found no space. */
+bool lahar_journals_is_write_full(const struct lahar_journals *journals);
+/* The same, or there is no space for what a later append needs. */
 bool lahar_journals_is_full(const struct lahar_journals *journals);
 /* Somebody waits for all below id: whatever is written now is written durably. */
 void lahar_journals_raise_wanted(struct lahar_journals *journals, uint64_t id);

@@ -100,6 +100,36 @@ Test(journal_errors, a_disk_without_room_for_a_file_holds_appends_back)
     fixture_destroy(&f);
 }
 
+Test(journal_errors, what_has_its_place_in_a_file_becomes_durable_without_room_for_another_file)
+{
+    struct fixture f;
+    fixture_create(&f, 8);
+    f.options.memory_bytes = 2 << 20; /* chunks of 64 KiB, 16 a file of 1 MiB */
+    f.options.journal_count = 1;
+    fixture_open(&f, NULL);
+    lahar_sim_disk_capacity(f.disk, 0); /* files keep what they have, and none grows */
+    uint64_t id = 0;
+    uint64_t appended = 0;
+    lahar_status status = LAHAR_OK;
+    while (appended < 10000) {
+        status = fixture_append(&f, 0, ROW, LAHAR_DURABILITY_COMMIT, UINT64_C(1000000000), &id);
+        if (status != LAHAR_OK) {
+            break;
+        }
+        appended++;
+    }
+    cr_assert_eq(status, LAHAR_NO_SPACE);
+    cr_assert_eq(id, 0, "event %" PRIu64 " was appended, and could have become durable", id);
+    /* A frame is a row and a header of at most 128 bytes. */
+    cr_assert_gt(appended * (ROW + 128), 1 << 20, "only %" PRIu64 " appends went", appended);
+    cr_assert_eq(lahar_journals_durable_id(f.journals), appended + 1);
+    /* Nothing is given up when the journals are stopped. */
+    cr_assert_eq(lahar_journals_stop(f.journals, LAHAR_WAIT_FOREVER, &f.error), LAHAR_OK, "%s",
+                 f.error.message);
+    check_after_power_loss(&f, appended + 1);
+    fixture_destroy(&f);
+}
+
 static void count_poisoned(void *context, uint64_t id, lahar_status status)
 {
     uint32_t *count = context;
