@@ -544,34 +544,55 @@ lahar_status lahar_store_open(const char *directory, const lahar_options *option
     return lahar_store_open_with(directory, options, NULL, true, deadline_ns, store_out, error);
 }
 
-/* --- closing
- * --------------------------------------------------------------------------------------- */
+/* --- closing ----------------------------------------------------------------------------- */
 
+/* What is appended may still become durable, so the store is not given up. */
+static bool leaves_open(lahar_status status)
+{
+    return status == LAHAR_TIMEOUT || status == LAHAR_NO_SPACE;
+}
+
+/* Everything is durable by now; without room for the end of the session, recovery finds it. */
+static lahar_status end_session(lahar_store *store, lahar_error *error)
+{
+    lahar_error cause = {0};
+    const lahar_status status = lahar_store_end_session(store, &cause);
+    if (status == LAHAR_NO_SPACE) {
+        lahar_store_log(store, LAHAR_LOG_WARNING, "ending the session: %s", cause.message);
+        return LAHAR_OK;
+    }
+    if (status != LAHAR_OK && error != NULL && error->status == LAHAR_OK) {
+        *error = cause;
+    }
+    return status;
+}
+
+/* The threads are the last to stop, so that a store that stays open has them all. */
 static lahar_status close_writer(lahar_store *store, uint64_t deadline_ns, lahar_error *error)
 {
     const uint64_t start_ns = store->io->ops->monotonic_ns(store->io);
     lahar_status status = lahar_journals_health(store->journals, error);
     if (status == LAHAR_OK) {
-        /* Nothing has been stopped yet, so a timeout leaves the store as it is. */
+        /* Nothing has been stopped yet: the store stays as it is. */
         status = lahar_sync(store, deadline_ns, error);
-        if (status == LAHAR_TIMEOUT) {
+        if (leaves_open(status)) {
             return status;
         }
     }
-    lahar_store_stop_threads(store);
     const uint64_t spent_ns = store->io->ops->monotonic_ns(store->io) - start_ns;
     const uint64_t left_ns = deadline_ns == LAHAR_WAIT_FOREVER ? LAHAR_WAIT_FOREVER
                              : deadline_ns > spent_ns          ? deadline_ns - spent_ns
                                                                : LAHAR_NO_WAIT;
     const lahar_status stopped = lahar_journals_stop(store->journals, left_ns, error);
-    if (stopped == LAHAR_TIMEOUT) {
-        return lahar_store_start_threads(store, error) == LAHAR_OK ? LAHAR_TIMEOUT : stopped;
+    if (leaves_open(stopped)) {
+        return stopped;
     }
+    lahar_store_stop_threads(store);
     if (status == LAHAR_OK) {
         status = stopped;
     }
     if (status == LAHAR_OK) {
-        status = lahar_store_end_session(store, error);
+        status = end_session(store, error);
     }
     return status;
 }
@@ -590,7 +611,7 @@ lahar_status lahar_store_close(lahar_store *store, uint64_t deadline_ns, lahar_e
     lahar_status status = LAHAR_OK;
     if (store->journals != NULL) {
         status = close_writer(store, deadline_ns, error);
-        if (status == LAHAR_TIMEOUT) {
+        if (leaves_open(status)) {
             return status;
         }
     }

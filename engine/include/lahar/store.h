@@ -116,9 +116,10 @@ LAHAR_API LAHAR_NODISCARD lahar_status lahar_store_open(const char *directory,
 
 /* Makes everything appended durable, stops the threads and frees the store.
  * The caller must have stopped using the store, its batches and its cursors.
- * NULL is allowed. On LAHAR_TIMEOUT the store is still open and the call may be
- * repeated; on any other status it is gone. A store that was poisoned returns
- * LAHAR_POISONED with the first error. Blocks. */
+ * NULL is allowed. On LAHAR_TIMEOUT, and on LAHAR_NO_SPACE while a full disk
+ * keeps something from becoming durable, the store is still open and the call
+ * may be repeated; on any other status it is gone. A store that was poisoned
+ * returns LAHAR_POISONED with the first error. Blocks. */
 LAHAR_API lahar_status lahar_store_close(lahar_store *store, uint64_t deadline_ns,
                                          lahar_error *error);
 

@@ -1,8 +1,11 @@
 /* Opening: what is accepted, what is refused, what an interrupted creation leaves. */
+#include <dirent.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/journal/journals.h"
+#include "engine/store/store_state.h"
 #include "scratch.h"
 #include "store_fixture.h"
 
@@ -295,4 +298,123 @@ Test(store_open, of_a_full_disk_reads_says_why_it_does_not_write_and_goes_on_whe
     cr_assert_eq(stat.event_count, 11);
     store_fixture_close(&fixture);
     store_fixture_deinit(&fixture);
+}
+
+/* The thread of that name of this process; 0: there is none. */
+static long find_thread(const char *name)
+{
+    long found = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    cr_assert_not_null(tasks);
+    for (struct dirent *task = readdir(tasks); task != NULL; task = readdir(tasks)) {
+        char path[300];
+        char line[32] = "";
+        (void)snprintf(path, sizeof path, "/proc/self/task/%s/comm", task->d_name);
+        FILE *comm = fopen(path, "r");
+        if (comm != NULL) {
+            if (fgets(line, sizeof line, comm) != NULL && strncmp(line, name, strlen(name)) == 0) {
+                found = strtol(task->d_name, NULL, 10);
+            }
+            (void)fclose(comm);
+        }
+    }
+    (void)closedir(tasks);
+    return found;
+}
+
+Test(store_close, that_times_out_leaves_the_threads_as_they_are)
+{
+    static const char *const names[] = {"lahar-rollover", "lahar-ceiling", "lahar-retention",
+                                        "lahar-join", "lahar-resident"};
+    char scratch[SCRATCH_PATH_SIZE];
+    char path[SCRATCH_PATH_SIZE + 16];
+    long before[5];
+    scratch_create(scratch);
+    (void)snprintf(path, sizeof path, "%s/store", scratch);
+    lahar_options options = small_options();
+    lahar_store *store = NULL;
+    cr_assert_eq(lahar_store_open(path, &options, 0, &store, NULL), LAHAR_OK);
+    for (size_t i = 0; i < 5; i++) {
+        before[i] = find_thread(names[i]);
+        cr_assert_neq(before[i], 0, "%s", names[i]);
+    }
+    /* An append that is between its reservation and its end: the journals cannot stop. */
+    struct lahar_ring_set *set = &store->journals->ring_set;
+    cr_assert(lahar_ring_reserve(set, 1));
+    cr_assert_eq(lahar_store_close(store, UINT64_C(20000000), NULL), LAHAR_TIMEOUT);
+    for (size_t i = 0; i < 5; i++) {
+        cr_assert_eq(find_thread(names[i]), before[i], "%s", names[i]);
+    }
+    lahar_ring_release(set, 1);
+    cr_assert_eq(lahar_sync(store, LAHAR_WAIT_FOREVER, NULL), LAHAR_OK);
+    cr_assert_eq(lahar_store_close(store, LAHAR_WAIT_FOREVER, NULL), LAHAR_OK);
+    scratch_remove(scratch);
+}
+
+/* Appends events that nobody waits for until the store has no room for more. */
+static void fill_store(struct store_fixture *fixture, uint32_t stream)
+{
+    lahar_batch *batch = NULL;
+    cr_assert_eq(lahar_batch_create(fixture->store, &batch, NULL), LAHAR_OK);
+    lahar_status status = LAHAR_OK;
+    for (unsigned i = 0; i < 1000 && status == LAHAR_OK; i++) {
+        status = store_fixture_append(fixture, batch, &stream, 1, 50, LAHAR_DURABILITY_INTERVAL);
+    }
+    lahar_batch_destroy(batch);
+}
+
+static void check_all_there(struct store_fixture *fixture)
+{
+    lahar_sim_disk_capacity(fixture->disk, UINT64_MAX);
+    lahar_sim_disk_fault(fixture->disk, LAHAR_SIM_FAULT_NONE, 0, 0, NULL);
+    fixture->io->ops->destroy(fixture->io);
+    lahar_sim_disk_restart(fixture->disk, 3, true);
+    cr_assert_eq(lahar_sim_disk_io(fixture->disk, &fixture->io, NULL), LAHAR_OK);
+    store_fixture_open(fixture);
+    check_scan(fixture);
+    store_fixture_close(fixture);
+    store_fixture_deinit(fixture);
+}
+
+Test(store_close, keeps_what_was_appended_when_no_file_can_grow)
+{
+    struct store_fixture fixture;
+    store_fixture_init(&fixture, 1);
+    fixture.options.memory_limit_bytes = 32 << 20;
+    fixture.options.journal_count = 1;
+    store_fixture_open(&fixture);
+    const uint32_t stream = store_fixture_stream(&fixture, 0);
+    lahar_sim_disk_capacity(fixture.disk, 0);
+    fill_store(&fixture, stream);
+    cr_assert_gt(fixture.event_count, 1000);
+    store_fixture_close(&fixture);
+    check_all_there(&fixture);
+}
+
+Test(store_close, leaves_the_store_open_while_what_was_appended_finds_no_space)
+{
+    struct store_fixture fixture;
+    store_fixture_init(&fixture, 2);
+    store_fixture_open(&fixture);
+    uint32_t stream = store_fixture_stream(&fixture, 0);
+    lahar_sim_disk_fault(fixture.disk, LAHAR_SIM_FAULT_ENOSPC, 0, UINT64_MAX, NULL);
+    lahar_batch *batch = NULL;
+    cr_assert_eq(lahar_batch_create(fixture.store, &batch, NULL), LAHAR_OK);
+    cr_assert_eq(store_fixture_append(&fixture, batch, &stream, 1, 50, LAHAR_DURABILITY_NONE),
+                 LAHAR_OK);
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(lahar_store_close(fixture.store, UINT64_C(1000000000), NULL), LAHAR_NO_SPACE);
+        check_scan(&fixture);
+    }
+    /* It is as usable as before. */
+    cr_assert_eq(store_fixture_append(&fixture, batch, &stream, 1, 50, LAHAR_DURABILITY_NONE),
+                 LAHAR_OK);
+    lahar_batch_destroy(batch);
+    lahar_sim_disk_fault(fixture.disk, LAHAR_SIM_FAULT_NONE, 0, 0, NULL);
+    lahar_sim_disk_advance(fixture.disk, UINT64_C(200) * 1000000);
+    for (uint32_t work = 0; work < LAHAR_WORK_COUNT; work++) {
+        (void)lahar_store_step(fixture.store, work);
+    }
+    store_fixture_close(&fixture);
+    check_all_there(&fixture);
 }
