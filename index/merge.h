@@ -58,6 +58,7 @@ struct lahar_merge {
     struct lahar_buffer blocks; /* dictionary blocks of the field at hand */
     struct lahar_buffer tops;   /* of all fields */
 
+    struct lahar_filter_writer filter;
     struct lahar_directory directory;
     uint32_t *fields; /* by field of the result and input: its number there, or NO_FIELD */
 };

@@ -392,6 +392,8 @@ lahar_status lahar_merge_uuids(struct lahar_merge *merge, size_t field, lahar_er
         lahar_uuid_table_write(
             &merge->lists, walk.keys.data, (const uint64_t *)(const void *)walk.references.data,
             walk.keys.size / LAHAR_SHARD_UUID_SIZE, &merge->directory.fields[field].uuids);
+        lahar_filter_writer_add(&merge->filter, walk.keys.data,
+                                walk.keys.size / LAHAR_SHARD_UUID_SIZE);
         status = lahar_merge_drain(merge, error);
     }
     lahar_release(merge->allocator, walk.heads);

@@ -199,6 +199,10 @@ lahar_status lahar_shard_keyword(struct lahar_shard *shard, uint32_t field, cons
 lahar_status lahar_shard_token(struct lahar_shard *shard, uint32_t field, const void *token,
                                size_t size, struct lahar_docset *set, bool *exact_out,
                                lahar_error *error);
+/* *may_out false: no field of the shard holds the uuid. It stays true for few uuids that are not
+ * there, in shards of more than a few uuids, and costs a page at most. */
+lahar_status lahar_shard_may_hold_uuid(struct lahar_shard *shard, const lahar_uuid *uuid,
+                                       bool *may_out, lahar_error *error);
 lahar_status lahar_shard_uuid(struct lahar_shard *shard, uint32_t field, const lahar_uuid *uuid,
                               struct lahar_docset *set, lahar_error *error);
 /* Uuids from low to high, both inclusive, in the order of their bytes. */

@@ -75,6 +75,18 @@ int lahar_directory_compare(const uint8_t *a_name, size_t a_size, enum lahar_fie
     return (a_class > b_class) - (a_class < b_class);
 }
 
+/* A layer of the filter of uuids: block_count << 3 | probe_count. */
+static void put_layer(struct lahar_buffer *out, const struct lahar_filter_layer *layer)
+{
+    lahar_buffer_put_u32(out, layer->block_count << 3 | layer->probe_count);
+}
+
+static struct lahar_filter_layer read_layer(struct lahar_reader *reader)
+{
+    const uint32_t v = lahar_read_u32(reader);
+    return (struct lahar_filter_layer){.block_count = v >> 3, .probe_count = v & 7};
+}
+
 static int compare_fields(const void *a, const void *b)
 {
     const struct lahar_directory_field *x = a;
@@ -156,7 +168,8 @@ void lahar_directory_write(struct lahar_directory *directory, const struct lahar
     lahar_buffer_put_u32(out, directory->document_count);
     lahar_buffer_put_u32(out, lahar_crc32c(0, out->data + start, directory_size));
     lahar_buffer_put_u32(out, 0); /* key id: not encrypted */
-    lahar_buffer_put_u64(out, 0); /* reserved */
+    put_layer(out, &directory->filter.near);
+    put_layer(out, &directory->filter.far);
     if (!out->has_failed) {
         lahar_buffer_put_u32(out, lahar_crc32c(0, out->data + trailer, TRAILER_CHECKSUM_AT));
     }
@@ -180,11 +193,14 @@ lahar_status lahar_trailer_read(const uint8_t *trailer, uint64_t shard_size,
     if (key_id != 0) {
         return lahar_fail(error, LAHAR_UNSUPPORTED, "index shard encrypted with key %u", key_id);
     }
+    trailer_out->filter.near = read_layer(&reader);
+    trailer_out->filter.far = read_layer(&reader);
     const uint64_t room = shard_size - LAHAR_SHARD_TRAILER_SIZE;
     if (size != shard_size || trailer_out->directory_offset < LAHAR_SHARD_HEADER_SIZE ||
         trailer_out->directory_offset > room ||
         trailer_out->directory_size != room - trailer_out->directory_offset ||
-        trailer_out->document_count > LAHAR_SHARD_DOCUMENTS_MAX) {
+        trailer_out->document_count > LAHAR_SHARD_DOCUMENTS_MAX ||
+        !lahar_uuid_filter_is_valid(&trailer_out->filter, trailer_out->directory_offset)) {
         return lahar_fail(error, LAHAR_CORRUPT,
                           "the trailer of an index shard of %llu bytes is inconsistent",
                           (unsigned long long)shard_size);
@@ -298,7 +314,8 @@ lahar_status lahar_directory_read(const uint8_t *data, const struct lahar_shard_
                                   const lahar_allocator *allocator,
                                   struct lahar_directory *directory_out, lahar_error *error)
 {
-    *directory_out = (struct lahar_directory){.document_count = trailer->document_count};
+    *directory_out = (struct lahar_directory){.document_count = trailer->document_count,
+                                              .filter = trailer->filter};
     struct lahar_reader reader = lahar_reader_of(data, (size_t)trailer->directory_size);
     const uint64_t body_size = trailer->directory_offset;
     lahar_read_u64(&reader); /* first id and last id, for readers that need no more */

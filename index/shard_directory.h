@@ -8,6 +8,7 @@
 #include "index/groups.h"
 #include "index/id_table.h"
 #include "index/shard.h"
+#include "index/uuid_filter.h"
 #include "index/uuid_table.h"
 
 /* Times as numbers (see lahar_number_from_i64). Of all events; of the main ones; and of those set
@@ -39,7 +40,8 @@ struct lahar_directory {
     struct lahar_id_table ids;
     struct lahar_directory_field *fields; /* sorted by (name, class) when read */
     size_t field_count;
-    const uint8_t *checksums; /* u32 a page */
+    struct lahar_uuid_filter filter; /* of the uuids of all fields; in the trailer */
+    const uint8_t *checksums;        /* u32 a page */
 };
 
 struct lahar_shard_trailer {
@@ -47,6 +49,7 @@ struct lahar_shard_trailer {
     uint64_t directory_size;
     uint32_t document_count;
     uint32_t directory_checksum;
+    struct lahar_uuid_filter filter;
 };
 
 int lahar_directory_compare(const uint8_t *a_name, size_t a_size, enum lahar_field_class a_class,

@@ -34,6 +34,7 @@ struct finish {
     struct lahar_buffer blocks; /* dictionaries */
     struct lahar_buffer tops;
     struct lahar_directory directory;
+    struct lahar_filter_writer filter;
     struct lahar_group_map groups;
 };
 
@@ -233,6 +234,7 @@ static bool write_field_terms(struct finish *finish, size_t field)
         }
         lahar_uuid_table_write(&finish->lists, finish->folded.data, finish->references, used,
                                &entry->uuids);
+        lahar_filter_writer_add(&finish->filter, finish->folded.data, used);
         return true;
     }
     const size_t common = common_bytes(finish->items, used);
@@ -526,6 +528,11 @@ static bool write_all(struct finish *finish)
     }
     write_columns(finish);
     place_dictionaries(finish);
+    if (!lahar_filter_writer_write(&finish->filter, finish->lists.out,
+                                   finish->lists.out->size - finish->lists.base,
+                                   &directory->filter)) {
+        return false;
+    }
     write_directory(finish);
     return !finish->lists.out->has_failed && !finish->blocks.has_failed && !finish->tops.has_failed;
 }
@@ -544,6 +551,7 @@ lahar_status lahar_shard_builder_finish(struct lahar_shard_builder *builder,
     lahar_buffer_init(&finish.folded, allocator);
     lahar_buffer_init(&finish.blocks, allocator);
     lahar_buffer_init(&finish.tops, allocator);
+    lahar_filter_writer_init(&finish.filter, allocator);
     bool is_done = false;
     if (!builder->has_failed && !out->has_failed && allocate_all(&finish) &&
         lahar_term_documents_init(&finish.documents, builder)) {
@@ -561,6 +569,7 @@ lahar_status lahar_shard_builder_finish(struct lahar_shard_builder *builder,
     lahar_buffer_deinit(&finish.folded);
     lahar_buffer_deinit(&finish.blocks);
     lahar_buffer_deinit(&finish.tops);
+    lahar_filter_writer_deinit(&finish.filter);
     lahar_shard_builder_empty(builder);
     if (!is_done) {
         out->size = base;

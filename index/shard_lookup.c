@@ -211,10 +211,21 @@ lahar_status lahar_shard_token_count(struct lahar_shard *shard, uint32_t field, 
     return status;
 }
 
+lahar_status lahar_shard_may_hold_uuid(struct lahar_shard *shard, const lahar_uuid *uuid,
+                                       bool *may_out, lahar_error *error)
+{
+    return lahar_uuid_filter_ask(&shard->pages, &shard->directory.filter, uuid, may_out, error);
+}
+
 lahar_status lahar_shard_uuid(struct lahar_shard *shard, uint32_t field, const lahar_uuid *uuid,
                               struct lahar_docset *set, lahar_error *error)
 {
     const struct lahar_directory_field *entry = field_at(shard, field, LAHAR_CLASS_UUID);
+    bool may_hold = true;
+    LAHAR_TRY(lahar_shard_may_hold_uuid(shard, uuid, &may_hold, error));
+    if (!may_hold) {
+        return LAHAR_OK;
+    }
     return lahar_uuid_table_find(&shard->lists, &entry->uuids, uuid, set, error);
 }
 

@@ -246,7 +246,7 @@ static lahar_status write_presence(struct lahar_merge *merge, size_t field, laha
 }
 
 /* Puts the tops of all dictionaries, whose places in their buffer become those in the shard. */
-static lahar_status place_tops(struct lahar_merge *merge, lahar_error *error)
+static void place_tops(struct lahar_merge *merge)
 {
     while (!merge->out.has_failed && lahar_merge_place(merge) % LAHAR_SHARD_TOP_ENTRY_SIZE != 0) {
         lahar_buffer_put_u8(&merge->out, 0);
@@ -256,7 +256,6 @@ static lahar_status place_tops(struct lahar_merge *merge, lahar_error *error)
     for (size_t i = 0; i < merge->directory.field_count; i++) {
         merge->directory.fields[i].dictionary.top += tops_at;
     }
-    return lahar_merge_flush(merge, error);
 }
 
 static lahar_status write_fields(struct lahar_merge *merge, lahar_error *error)
@@ -289,7 +288,12 @@ static lahar_status write_all(struct lahar_merge *merge, lahar_error *error)
     LAHAR_TRY(lahar_merge_groups(merge, error));
     LAHAR_TRY(write_fields(merge, error));
     LAHAR_TRY(lahar_merge_columns(merge, error));
-    LAHAR_TRY(place_tops(merge, error));
+    place_tops(merge);
+    if (!lahar_filter_writer_write(&merge->filter, &merge->out, lahar_merge_place(merge),
+                                   &merge->directory.filter)) {
+        return no_memory(error);
+    }
+    LAHAR_TRY(lahar_merge_flush(merge, error));
     return write_directory(merge, error);
 }
 
@@ -314,6 +318,7 @@ lahar_status lahar_shard_merge(const struct lahar_shard_merge *options, lahar_er
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
         lahar_buffer_init(buffers[i], allocator);
     }
+    lahar_filter_writer_init(&merge->filter, allocator);
     const lahar_status status = write_all(merge, error);
     for (uint32_t i = 0; i < merge->input_count; i++) {
         if (merge->inputs[i].shard != NULL) {
@@ -329,6 +334,7 @@ lahar_status lahar_shard_merge(const struct lahar_shard_merge *options, lahar_er
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
         lahar_buffer_deinit(buffers[i]);
     }
+    lahar_filter_writer_deinit(&merge->filter);
     lahar_release(allocator, merge);
     return status;
 }

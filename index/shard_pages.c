@@ -151,21 +151,34 @@ static void install(struct lahar_shard_pages *pages, struct lahar_page_slot *slo
     pthread_mutex_unlock(&pages->mutex);
 }
 
+static size_t page_size(const struct lahar_shard_pages *pages, uint32_t page)
+{
+    const uint64_t left = pages->body_size - (uint64_t)page * LAHAR_SHARD_PAGE_SIZE;
+    return left < LAHAR_SHARD_PAGE_SIZE ? (size_t)left : (size_t)LAHAR_SHARD_PAGE_SIZE;
+}
+
+/* Memory for a page, its slack zeroed; NULL when it is refused. */
+static uint8_t *allocate_page(struct lahar_shard_pages *pages, size_t size)
+{
+    uint8_t *data = lahar_allocate(pages->allocator, size + LAHAR_BITPACK_SLACK);
+    if (data != NULL) {
+        memset(data + size, 0, LAHAR_BITPACK_SLACK);
+    }
+    return data;
+}
+
 static lahar_status pin_page(struct lahar_shard_pages *pages, uint32_t page,
                              struct lahar_page_slot **slot_out, lahar_error *error)
 {
     struct lahar_page_slot *slot = &pages->slots[page];
     if (!try_pin(slot)) {
-        const uint64_t offset = (uint64_t)page * LAHAR_SHARD_PAGE_SIZE;
-        const uint64_t left = pages->body_size - offset;
-        const size_t size = left < LAHAR_SHARD_PAGE_SIZE ? (size_t)left : LAHAR_SHARD_PAGE_SIZE;
-        uint8_t *data = lahar_allocate(pages->allocator, size + LAHAR_BITPACK_SLACK);
+        const size_t size = page_size(pages, page);
+        uint8_t *data = allocate_page(pages, size);
         if (data == NULL) {
             return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a page of a shard");
         }
-        memset(data + size, 0, LAHAR_BITPACK_SLACK);
-        const lahar_status status =
-            pages->source.fetch(pages->source.context, offset, data, size, error);
+        const lahar_status status = pages->source.fetch(
+            pages->source.context, (uint64_t)page * LAHAR_SHARD_PAGE_SIZE, data, size, error);
         if (status != LAHAR_OK) {
             lahar_release(pages->allocator, data);
             return status;
@@ -187,6 +200,28 @@ static lahar_status pin_page(struct lahar_shard_pages *pages, uint32_t page,
 static void unpin(struct lahar_page_slot *slot)
 {
     atomic_fetch_sub_explicit(&slot->pins, 1, memory_order_release);
+}
+
+lahar_status lahar_shard_pages_offer(struct lahar_shard_pages *pages, uint64_t offset,
+                                     const uint8_t *data, size_t size, lahar_error *error)
+{
+    const uint64_t data_at = pages->source.size - size;
+    for (uint64_t page = offset / LAHAR_SHARD_PAGE_SIZE; page < pages->page_count; page++) {
+        const uint64_t at = page * LAHAR_SHARD_PAGE_SIZE;
+        const size_t page_bytes = page_size(pages, (uint32_t)page);
+        if (at < data_at || lahar_shard_page_checksum(page, data + (at - data_at), page_bytes) !=
+                                lahar_load_u32(pages->checksums + (size_t)page * 4)) {
+            continue;
+        }
+        uint8_t *copy = allocate_page(pages, page_bytes);
+        if (copy == NULL) {
+            return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a page of a shard");
+        }
+        memcpy(copy, data + (at - data_at), page_bytes);
+        install(pages, &pages->slots[page], copy);
+        unpin(&pages->slots[page]);
+    }
+    return LAHAR_OK;
 }
 
 static bool is_inside(const struct lahar_shard_pages *pages, uint64_t offset, uint64_t size)

@@ -59,6 +59,11 @@ void lahar_page_view_close(struct lahar_shard_pages *pages, struct lahar_page_vi
 lahar_status lahar_shard_pages_copy(struct lahar_shard_pages *pages, uint64_t offset, void *to,
                                     size_t size, lahar_error *error);
 
+/* Keeps the whole pages from offset on that lie in what was fetched of the end of the shard: data,
+ * the last size bytes. Pages that fail their checksum are left to be fetched again. */
+lahar_status lahar_shard_pages_offer(struct lahar_shard_pages *pages, uint64_t offset,
+                                     const uint8_t *data, size_t size, lahar_error *error);
+
 uint32_t lahar_shard_page_checksum(uint64_t page, const void *data, size_t size);
 
 #endif

@@ -18,50 +18,81 @@ static lahar_status fetch(const struct lahar_shard_source *source, uint64_t offs
     return source->fetch(source->context, offset, data, size, error);
 }
 
-/* Fetches the directory into shard->directory_bytes: with the trailer in one go where it
- * is small. */
-static lahar_status fetch_directory(struct lahar_shard *shard,
-                                    const struct lahar_shard_source *source,
-                                    struct lahar_shard_trailer *trailer, lahar_error *error)
+/* The end of a shard, as opening reads it. */
+struct tail {
+    uint8_t *data; /* owned */
+    size_t size;
+};
+
+static lahar_status fetch_tail(const struct lahar_shard_source *source,
+                               const lahar_allocator *allocator, struct tail *tail,
+                               struct lahar_shard_trailer *trailer, lahar_error *error)
 {
     if (source->size < LAHAR_SHARD_HEADER_SIZE + LAHAR_SHARD_TRAILER_SIZE) {
         return lahar_fail(error, LAHAR_CORRUPT, "an index shard of %llu bytes is too small",
                           (unsigned long long)source->size);
     }
-    const size_t tail_size =
+    tail->size =
         source->size < LAHAR_SHARD_OPEN_SIZE ? (size_t)source->size : (size_t)LAHAR_SHARD_OPEN_SIZE;
-    uint8_t *tail = lahar_allocate(shard->allocator, tail_size);
-    if (tail == NULL) {
+    tail->data = lahar_allocate(allocator, tail->size);
+    if (tail->data == NULL) {
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to open an index shard");
     }
-    lahar_status status = fetch(source, source->size - tail_size, tail, tail_size, error);
-    if (status == LAHAR_OK) {
-        status = lahar_trailer_read(tail + tail_size - LAHAR_SHARD_TRAILER_SIZE, source->size,
-                                    trailer, error);
-    }
-    if (status != LAHAR_OK) {
-        goto cleanup;
-    }
+    LAHAR_TRY(fetch(source, source->size - tail->size, tail->data, tail->size, error));
+    return lahar_trailer_read(tail->data + tail->size - LAHAR_SHARD_TRAILER_SIZE, source->size,
+                              trailer, error);
+}
+
+/* Puts the directory into shard->directory_bytes: from the tail where it is small. */
+static lahar_status fetch_directory(struct lahar_shard *shard,
+                                    const struct lahar_shard_source *source,
+                                    const struct tail *tail,
+                                    const struct lahar_shard_trailer *trailer, lahar_error *error)
+{
     const size_t size = (size_t)trailer->directory_size;
     shard->directory_bytes = lahar_allocate(shard->allocator, size + LAHAR_BITPACK_SLACK);
     if (shard->directory_bytes == NULL) {
-        status = lahar_fail(error, LAHAR_NO_MEMORY, "no memory for the directory of a shard");
-        goto cleanup;
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for the directory of a shard");
     }
     memset(shard->directory_bytes + size, 0, LAHAR_BITPACK_SLACK);
     shard->directory_size = size;
-    if (size + LAHAR_SHARD_TRAILER_SIZE <= tail_size) {
-        memcpy(shard->directory_bytes, tail + tail_size - LAHAR_SHARD_TRAILER_SIZE - size, size);
+    if (size + LAHAR_SHARD_TRAILER_SIZE <= tail->size) {
+        memcpy(shard->directory_bytes, tail->data + (tail->size - LAHAR_SHARD_TRAILER_SIZE - size),
+               size);
     } else {
-        status = fetch(source, trailer->directory_offset, shard->directory_bytes, size, error);
+        LAHAR_TRY(fetch(source, trailer->directory_offset, shard->directory_bytes, size, error));
     }
-    if (status == LAHAR_OK &&
-        lahar_crc32c(0, shard->directory_bytes, size) != trailer->directory_checksum) {
-        status =
-            lahar_fail(error, LAHAR_CORRUPT, "the directory of an index shard fails its checksum");
+    return lahar_crc32c(0, shard->directory_bytes, size) == trailer->directory_checksum
+               ? LAHAR_OK
+               : lahar_fail(error, LAHAR_CORRUPT,
+                            "the directory of an index shard fails its checksum");
+}
+
+/* Reads what stays in memory: the directory, and of the filter of uuids what the tail has. */
+static lahar_status read_directory(struct lahar_shard *shard,
+                                   const struct lahar_shard_source *source, lahar_error *error)
+{
+    struct tail tail = {.data = NULL};
+    struct lahar_shard_trailer trailer;
+    lahar_status status = fetch_tail(source, shard->allocator, &tail, &trailer, error);
+    if (status == LAHAR_OK) {
+        status = fetch_directory(shard, source, &tail, &trailer, error);
     }
-cleanup:
-    lahar_release(shard->allocator, tail);
+    if (status == LAHAR_OK) {
+        status = lahar_directory_read(shard->directory_bytes, &trailer, shard->allocator,
+                                      &shard->directory, error);
+    }
+    if (status == LAHAR_OK) {
+        status = lahar_shard_pages_init(&shard->pages, source, trailer.directory_offset,
+                                        shard->directory.checksums, shard->allocator, error);
+    }
+    const uint64_t near_size =
+        (uint64_t)shard->directory.filter.near.block_count * LAHAR_FILTER_BLOCK_SIZE;
+    if (status == LAHAR_OK && source->memory == NULL && near_size != 0) {
+        status = lahar_shard_pages_offer(&shard->pages, trailer.directory_offset - near_size,
+                                         tail.data, tail.size, error);
+    }
+    lahar_release(shard->allocator, tail.data);
     return status;
 }
 
@@ -75,16 +106,7 @@ lahar_status lahar_shard_open(const struct lahar_shard_source *source,
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to open an index shard");
     }
     shard->allocator = allocator;
-    struct lahar_shard_trailer trailer;
-    lahar_status status = fetch_directory(shard, source, &trailer, error);
-    if (status == LAHAR_OK) {
-        status = lahar_directory_read(shard->directory_bytes, &trailer, allocator,
-                                      &shard->directory, error);
-    }
-    if (status == LAHAR_OK) {
-        status = lahar_shard_pages_init(&shard->pages, source, trailer.directory_offset,
-                                        shard->directory.checksums, allocator, error);
-    }
+    const lahar_status status = read_directory(shard, source, error);
     if (status != LAHAR_OK) {
         lahar_shard_close(shard);
         return status;

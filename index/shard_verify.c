@@ -90,6 +90,12 @@ static lahar_status verify_uuids(struct lahar_shard *shard, const struct lahar_u
             return lahar_fail(error, LAHAR_CORRUPT, "uuids of an index shard are out of order");
         }
         previous = uuid;
+        bool may_hold = false;
+        LAHAR_TRY(lahar_shard_may_hold_uuid(shard, &uuid, &may_hold, error));
+        if (!may_hold) {
+            return lahar_fail(error, LAHAR_CORRUPT,
+                              "the filter of an index shard lacks one of its uuids");
+        }
         LAHAR_TRY(verify_list(shard, reference, set, error));
     }
     return LAHAR_OK;

@@ -5,13 +5,31 @@
 #include "io/base/error.h"
 
 enum {
-    SEGMENTS_A_HELPER = 6 /* fewer are not worth a thread */
+    SHARDS_A_HELPER = 6 /* fewer are not worth a thread */
 };
+
+static const char *const FIELD_NAMES[] = {"uuid", "parents", "children", "source_system"};
+
+enum {
+    FIELD_COUNT = sizeof FIELD_NAMES / sizeof FIELD_NAMES[0]
+};
+
+/* The fields of the shard that name FlowFiles; returns how many it has. */
+static size_t find_fields(const struct lahar_shard *shard, uint32_t fields[FIELD_COUNT])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < FIELD_COUNT; i++) {
+        if (lahar_shard_find_field(shard, FIELD_NAMES[i], strlen(FIELD_NAMES[i]), LAHAR_CLASS_UUID,
+                                   &fields[count])) {
+            count++;
+        }
+    }
+    return count;
+}
 
 static lahar_status ask_shard(struct lahar_shard_asking *asking, size_t index,
                               struct lahar_id_list *list, lahar_error *error)
 {
-    static const char *const names[] = {"uuid", "parents", "children", "source_system"};
     struct lahar_lineage_source *source = asking->source;
     struct lahar_shard *shard = lahar_snapshot_segment(source->snapshot, index)->shard;
     const lahar_allocator *allocator = source->provenance->allocator;
@@ -19,13 +37,14 @@ static lahar_status ask_shard(struct lahar_shard_asking *asking, size_t index,
     if (set->words == NULL) {
         LAHAR_TRY(lahar_docset_init(set, lahar_shard_document_count(shard), allocator, error));
     }
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        uint32_t field = 0;
-        if (!lahar_shard_find_field(shard, names[i], strlen(names[i]), LAHAR_CLASS_UUID, &field)) {
-            continue;
-        }
-        for (uint32_t j = asking->first; j < asking->wanted->count; j++) {
-            LAHAR_TRY(lahar_shard_uuid(shard, field, &asking->wanted->entries[j].uuid, set, error));
+    uint32_t fields[FIELD_COUNT];
+    const size_t field_count = find_fields(shard, fields);
+    for (uint32_t i = asking->first; i < asking->wanted->count; i++) {
+        const lahar_uuid *uuid = &asking->wanted->entries[i].uuid;
+        bool may_hold = false;
+        LAHAR_TRY(lahar_shard_may_hold_uuid(shard, uuid, &may_hold, error));
+        for (size_t j = 0; j < field_count && may_hold; j++) {
+            LAHAR_TRY(lahar_shard_uuid(shard, fields[j], uuid, set, error));
         }
     }
     bool is_empty = true;
@@ -45,13 +64,8 @@ static lahar_status ask_segment(struct lahar_shard_asking *asking, size_t index,
                                 struct lahar_id_list *list, lahar_error *error)
 {
     struct lahar_lineage_source *source = asking->source;
-    const struct lahar_snapshot_segment *segment = lahar_snapshot_segment(source->snapshot, index);
     const size_t found_before = list->count;
     lahar_error reason = {.status = LAHAR_OK};
-    if (lahar_segment_describe(segment->segment)->stream != source->provenance->stream ||
-        segment->shard == NULL) {
-        return LAHAR_OK;
-    }
     const lahar_status status = ask_shard(asking, index, list, &reason);
     if (status == LAHAR_CORRUPT || status == LAHAR_IO) {
         list->count = found_before;
@@ -67,10 +81,9 @@ static void *ask(void *context)
     struct lahar_shard_asker *asker = context;
     struct lahar_shard_asking *asking = asker->asking;
     struct lahar_lineage_source *source = asking->source;
-    const size_t count = lahar_snapshot_segment_count(source->snapshot);
     for (;;) {
-        const size_t index = atomic_fetch_add_explicit(&asking->next, 1, memory_order_relaxed);
-        if (index >= count || asker->status != LAHAR_OK ||
+        const size_t next = atomic_fetch_add_explicit(&asking->next, 1, memory_order_relaxed);
+        if (next >= asking->candidate_count || asker->status != LAHAR_OK ||
             atomic_load_explicit(&asking->is_stopped, memory_order_relaxed)) {
             return NULL;
         }
@@ -78,12 +91,39 @@ static void *ask(void *context)
             asker->status = lahar_fail(&asker->error, LAHAR_CANCELLED, "the lineage was cancelled");
             return NULL;
         }
-        asker->status = ask_segment(asking, index, &asker->list, &asker->error);
+        asker->status = ask_segment(asking, asking->candidates[next], &asker->list, &asker->error);
         const size_t done =
             atomic_fetch_add_explicit(&asking->done_count, 1, memory_order_relaxed) + 1;
         if (asking->first == 0) {
-            atomic_store_explicit(source->percent, (unsigned)(99 * done / (count + 1)),
+            atomic_store_explicit(source->percent,
+                                  (unsigned)(99 * done / (asking->candidate_count + 1)),
                                   memory_order_relaxed);
+        }
+    }
+}
+
+/* Whether the shard has to be asked: one that cannot say so has to say why. */
+static bool may_hold_any(struct lahar_shard *shard, const struct lahar_shard_asking *asking)
+{
+    bool may_hold = false;
+    for (uint32_t i = asking->first; i < asking->wanted->count && !may_hold; i++) {
+        if (lahar_shard_may_hold_uuid(shard, &asking->wanted->entries[i].uuid, &may_hold, NULL) !=
+            LAHAR_OK) {
+            return true;
+        }
+    }
+    return may_hold;
+}
+
+static void choose_candidates(struct lahar_shard_asking *asking)
+{
+    const struct lahar_lineage_source *source = asking->source;
+    const size_t count = lahar_snapshot_segment_count(source->snapshot);
+    for (size_t i = 0; i < count; i++) {
+        const struct lahar_snapshot_segment *segment = lahar_snapshot_segment(source->snapshot, i);
+        if (lahar_segment_describe(segment->segment)->stream == source->provenance->stream &&
+            segment->shard != NULL && may_hold_any(segment->shard, asking)) {
+            asking->candidates[asking->candidate_count++] = i;
         }
     }
 }
@@ -97,15 +137,19 @@ lahar_status lahar_shard_asking_begin(struct lahar_shard_asking *asking,
     *asking = (struct lahar_shard_asking){.source = source, .wanted = wanted, .first = first};
     asking->must_read =
         lahar_allocate_zeroed(source->provenance->allocator, count + 1, sizeof *asking->must_read);
-    if (asking->must_read == NULL) {
+    asking->candidates =
+        lahar_allocate(source->provenance->allocator, (count + 1) * sizeof *asking->candidates);
+    if (asking->must_read == NULL || asking->candidates == NULL) {
+        lahar_shard_asking_deinit(asking);
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a lineage");
     }
+    choose_candidates(asking);
     for (size_t i = 0; i <= LAHAR_SHARD_HELPERS; i++) {
         asking->askers[i].asking = asking;
     }
     /* Later questions find most of what they need in memory. */
     while (first == 0 && asking->helper_count < LAHAR_SHARD_HELPERS &&
-           (asking->helper_count + 1) * SEGMENTS_A_HELPER <= count) {
+           (asking->helper_count + 1) * SHARDS_A_HELPER <= asking->candidate_count) {
         struct lahar_shard_asker *helper = &asking->askers[asking->helper_count];
         if (pthread_create(&helper->thread, NULL, ask, helper) != 0) {
             break; /* the caller asks all that others do not */
@@ -160,4 +204,5 @@ void lahar_shard_asking_deinit(struct lahar_shard_asking *asking)
         lahar_release(allocator, asking->askers[i].list.ids);
     }
     lahar_release(allocator, asking->must_read);
+    lahar_release(allocator, asking->candidates);
 }

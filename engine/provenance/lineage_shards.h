@@ -1,5 +1,6 @@
-/* One question to the shards of a snapshot. Where there are many, helpers ask some of them at the
- * same time: cold shards cost a wait for the disk each, and events in memory are read meanwhile. */
+/* One question to the shards of a snapshot. Those whose filters exclude all FlowFiles asked for are
+ * passed over; where many are left, helpers ask some of them at the same time: cold shards cost a
+ * wait for the disk each, and events in memory are read meanwhile. */
 #ifndef LAHAR_PROVENANCE_LINEAGE_SHARDS_H
 #define LAHAR_PROVENANCE_LINEAGE_SHARDS_H
 
@@ -24,8 +25,10 @@ struct lahar_shard_asking {
     struct lahar_lineage_source *source;
     const struct lahar_uuid_map *wanted; /* not changed until end has returned */
     uint32_t first;
-    atomic_size_t next;       /* segment to be asked next */
-    atomic_size_t done_count; /* of segments */
+    size_t *candidates; /* owned: numbers of the segments to be asked */
+    size_t candidate_count;
+    atomic_size_t next;       /* candidate to be asked next */
+    atomic_size_t done_count; /* of candidates */
     atomic_bool is_stopped;
     atomic_bool *must_read; /* owned: by segment, its shard cannot be read */
     struct lahar_shard_asker askers[LAHAR_SHARD_HELPERS + 1]; /* the last one is the caller */

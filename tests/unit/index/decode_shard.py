@@ -7,6 +7,7 @@ each term, uuid or value with its documents. Speed does not matter here.
 import sys
 
 PAGE = 16384
+M64 = (1 << 64) - 1
 
 
 def crc32c(data):
@@ -79,7 +80,35 @@ class Shard:
         assert crc32c(directory) == checksum, "directory"
         self.body = data[:offset]
         assert self.body[:16] == trailer[:16]
+        assert r.uint(4) == 0, "encrypted"
+        near, far = r.uint(4), r.uint(4)
         self.read_directory(Reader(directory))
+        self.check_filter(near, far)
+
+    def check_filter(self, near, far):
+        uuids = {key for kind, _, _, content in self.fields if kind == 3 for key, *_ in content}
+        assert (near != 0) == (len(uuids) >= 16) and (near != 0 or far == 0)
+        end = len(self.body)
+        for layer, blocks, probes in ((0, near >> 3, near & 7), (1, far >> 3, far & 7)):
+            assert (1 <= probes <= 7 and len(self.body) % 64 == 0) if blocks else probes == 0
+            begin = end - blocks * 64
+            if blocks:
+                bits = [self.filter_bits(key, layer, blocks, probes) for key in uuids]
+                assert set_bits(self.body[begin:end]) == sorted(set().union(*bits))
+            end = begin
+
+    @staticmethod
+    def filter_bits(key, layer, blocks, probes):
+        def mix(v):
+            v = (v ^ v >> 32) * 0xBF58476D1CE4E5B9 & M64
+            v = (v ^ v >> 29) * 0x94D049BB133111EB & M64
+            return v ^ v >> 32
+        low, high = (int.from_bytes(key[i:i + 8], "little") for i in (0, 8))
+        h = mix(low * 0x9E3779B97F4A7C15 + high & M64)
+        if layer == 1:
+            h = mix(h + 0x9E3779B97F4A7C15 & M64)
+        block, p = (h >> 32) * blocks >> 32, (h * 0xBF58476D1CE4E5B9 & M64) >> 1
+        return {block * 512 + (p >> 9 * i & 511) for i in range(probes)}
 
     def read_directory(self, r):
         self.first_id, self.last_id = r.uint(8), r.uint(8)
