@@ -219,8 +219,11 @@ lahar_status lahar_unit_open(struct lahar_unit *unit, struct lahar_unit_context 
         lahar_needed_fields_of(context->filter, lahar_schema_stream(context->catalog, unit->stream),
                                &unit->needed);
     }
-    if (context->authorize != NULL) {
-        LAHAR_TRY(distrust_all(unit, context, error));
+    const lahar_status distrusted =
+        context->authorize == NULL ? LAHAR_OK : distrust_all(unit, context, error);
+    if (distrusted != LAHAR_OK) {
+        lahar_unit_close(unit); /* who asks again must not find it open and trusting */
+        return distrusted;
     }
     clip(unit, context);
     return LAHAR_OK;

@@ -107,6 +107,79 @@ Test(query_damage, reports_each_refused_allocation)
     scratch_remove(directory);
 }
 
+/* An event with an odd id is hidden. */
+static bool is_even(void *context, const lahar_event *event)
+{
+    (void)context;
+    return event->id % 2 == 0;
+}
+
+/* Asks on behind each failure: what is hidden stays hidden, and what is counted is what was shown.
+ */
+static void ask_with_refused_allocation(lahar_store *store, lahar_order order, long refused,
+                                        uint64_t *count_out, bool *has_failed_out)
+{
+    static const char text[] = "NOT level!=WARN";
+    lahar_query *query = NULL;
+    const lahar_event *event = NULL;
+    lahar_error error = {0};
+    lahar_query_options options;
+    lahar_query_options_init(&options);
+    options.order = order;
+    options.authorize = is_even;
+    cr_assert_eq(lahar_query_open(store, text, strlen(text), &options, &query, &error), LAHAR_OK);
+    *count_out = 0;
+    *has_failed_out = false;
+    left = refused;
+    for (;;) {
+        const lahar_status status = lahar_query_next(query, &event, &error);
+        if (status == LAHAR_NOT_FOUND) {
+            break;
+        }
+        if (status != LAHAR_OK) {
+            cr_assert_eq(status, LAHAR_NO_MEMORY);
+            *has_failed_out = true;
+            left = -1;
+            continue;
+        }
+        cr_assert_eq(event->id % 2, 0, "event %llu is hidden", (unsigned long long)event->id);
+        ++*count_out;
+    }
+    left = -1;
+    lahar_query_result result = {.struct_size = sizeof result};
+    cr_assert_eq(lahar_query_result_get(query, &result, &error), LAHAR_OK);
+    cr_assert_eq(result.total, *count_out);
+    lahar_query_close(query);
+}
+
+Test(query_damage, hides_what_the_host_hides_behind_refused_allocations)
+{
+    char directory[SCRATCH_PATH_SIZE];
+    struct random_store random;
+    scratch_create(directory);
+    random_store_open_with(&random, directory, 4, &failing_allocator);
+    random_store_append(&random, 60);
+    roll(&random);
+    random_store_append(&random, 30);
+    for (int order = 0; order < 4; order++) {
+        uint64_t expected = 0;
+        uint64_t count = 0;
+        bool has_failed = false;
+        ask_with_refused_allocation(random.store, (lahar_order)order, -1, &expected, &has_failed);
+        cr_assert_gt(expected, 0);
+        cr_assert_not(has_failed);
+        long refused = 0;
+        do {
+            ask_with_refused_allocation(random.store, (lahar_order)order, refused++, &count,
+                                        &has_failed);
+            cr_assert_eq(count, expected, "order %d, allocation %ld", order, refused - 1);
+        } while (has_failed);
+        cr_assert_gt(refused, 1);
+    }
+    random_store_close(&random);
+    scratch_remove(directory);
+}
+
 /* --- files ------------------------------------------------------------------------ */
 
 /* Calls change for every file of the store that ends in suffix; returns how many there are. */
