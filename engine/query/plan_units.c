@@ -77,6 +77,15 @@ bool lahar_query_excludes(struct lahar_query *query, const struct lahar_segment_
                               lahar_schema_stream(query->catalog, info->stream));
 }
 
+/* A shard tells the times of its bad clocks apart, so that one of them does not stretch the range
+ * of all: the file's description cannot. A limit at the end of time would be one too far for `to`.
+ */
+static bool shard_excludes(const struct lahar_query_prune *prune, const struct lahar_shard *shard)
+{
+    return shard != NULL && prune->time.last_ns < INT64_MAX &&
+           !lahar_shard_may_hold_time(shard, prune->time.first_ns, prune->time.last_ns + 1);
+}
+
 /* --- units --------------------------------------------------------------------------- */
 
 static void add_segments(struct lahar_query *query)
@@ -86,7 +95,8 @@ static void add_segments(struct lahar_query *query)
         const struct lahar_snapshot_segment *segment = lahar_snapshot_segment(query->snapshot, i);
         const struct lahar_segment_info *info = lahar_segment_describe(segment->segment);
         query->shards_total++;
-        if (lahar_query_excludes(query, info)) {
+        if (lahar_query_excludes(query, info) ||
+            shard_excludes(&query->context.prune, segment->shard)) {
             query->shards_pruned++;
             continue;
         }

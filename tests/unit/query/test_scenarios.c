@@ -418,6 +418,24 @@ Test(scenarios, count_back_from_the_end_of_the_query)
     }
 }
 
+Test(scenarios, pass_over_files_though_a_clock_was_wrong)
+{
+    static const int64_t wrong[] = {0, INT64_C(4102444800) * SECOND};
+    for (int64_t i = 0; i < 200; i++) {
+        append_at((INT64_C(1715940000) + i) * SECOND, "x", NULL, NULL);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        append_at(wrong[i], "x", NULL, NULL);
+    }
+    roll();
+    cr_expect_eq(count("time:2019-03", NULL).shards_pruned, 1);
+    cr_expect_eq(count("time:[2050-01-01..2060-01-01)", NULL).shards_pruned, 1);
+    cr_expect_eq(count("time:1970-01-01", NULL).total, 1);
+    cr_expect_eq(count("time:[2099-12-31..2100-01-02)", NULL).total, 1);
+    cr_expect_eq(count("time:2024-05-17", NULL).total, 200);
+    cr_expect_eq(count("time>=2024-05-17", NULL).total, 201);
+}
+
 /* --- pages ------------------------------------------------------------------------------- */
 
 Test(scenarios, give_every_event_once_though_all_have_one_time)
