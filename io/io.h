@@ -151,6 +151,9 @@ static inline void lahar_io_count_enter(struct lahar_io *io)
     (void)atomic_fetch_add_explicit(&io->enter_count, 1, memory_order_relaxed);
 }
 
+/* Processors that this process may run on, at least 1. Asks the kernel each time. */
+uint32_t lahar_io_processor_count(void);
+
 /* Plain system calls. Fails only for want of memory. */
 lahar_status lahar_io_pwrite_create(const lahar_allocator *allocator, struct lahar_io **io_out,
                                     lahar_error *error);

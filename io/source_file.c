@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -440,14 +439,4 @@ void lahar_source_boot(uint8_t id_out[16], int64_t *booted_ns_out)
     (void)clock_gettime(CLOCK_REALTIME, &now);
     (void)clock_gettime(CLOCK_BOOTTIME, &up);
     *booted_ns_out = (now.tv_sec - up.tv_sec) * INT64_C(1000000000) + now.tv_nsec - up.tv_nsec;
-}
-
-unsigned lahar_source_processor_count(void)
-{
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) != 0) {
-        return 1;
-    }
-    const int count = CPU_COUNT(&set);
-    return count < 1 ? 1 : (unsigned)count;
 }

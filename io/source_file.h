@@ -95,7 +95,5 @@ lahar_status lahar_source_remove(const struct lahar_source_root *root, const cha
 /* 128 bits that change with every boot of the machine, zero when unknown, and when that
  * boot was, in ns since the epoch. */
 void lahar_source_boot(uint8_t id_out[16], int64_t *booted_ns_out);
-/* Processors that this process may run on, at least 1. */
-unsigned lahar_source_processor_count(void);
 
 #endif

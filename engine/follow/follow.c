@@ -14,6 +14,7 @@
 #include "engine/store/snapshot.h"
 #include "engine/store/store_state.h"
 #include "io/base/error.h"
+#include "io/io.h"
 
 enum {
     WAIT_MAX_MS = 60000,
@@ -380,7 +381,7 @@ static lahar_status start_workers(struct lahar_follow *follow, lahar_error *erro
     for (size_t i = 0; i < follow->source_count; i++) {
         wanted += follow->sources[i]->spec.max_threads;
     }
-    const size_t processors = lahar_source_processor_count();
+    const size_t processors = lahar_io_processor_count();
     wanted = wanted > processors ? processors : wanted;
     while (follow->worker_count < wanted) {
         LAHAR_TRY(add_worker(follow, error));

@@ -16,6 +16,7 @@
 #include "engine/format/format_kind.h"
 #include "engine/format/format_settings.h"
 #include "io/base/error.h"
+#include "io/io.h"
 #include "io/source_file.h"
 
 enum {
@@ -232,7 +233,7 @@ lahar_status lahar_source_spec_check(const lahar_source_spec *spec, lahar_error 
         return lahar_fail(error, LAHAR_INVALID,
                           "poll_directory_watch_events_backoff_init is above ..._max");
     }
-    const unsigned processors = lahar_source_processor_count();
+    const uint32_t processors = lahar_io_processor_count();
     if (spec->max_threads > processors) {
         return lahar_fail(error, LAHAR_INVALID, "max_threads is %llu, there are %u processors",
                           (unsigned long long)spec->max_threads, processors);
@@ -248,7 +249,7 @@ void lahar_source_spec_resolve(lahar_source_spec *spec)
         }
     }
     if (spec->max_threads == 0) {
-        const unsigned quarter = lahar_source_processor_count() / 4;
+        const uint32_t quarter = lahar_io_processor_count() / 4;
         spec->max_threads = quarter == 0 ? 1 : quarter;
     }
     if (spec->max_block_size < spec->poll_max_batch_size) {

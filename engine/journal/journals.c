@@ -1,11 +1,9 @@
 /* Opening, stopping and destroying the journal set; its health and statistics. */
 #include "engine/journal/journals.h"
 
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/journal/recovery_memory.h"
 #include "io/base/error.h"
@@ -187,16 +185,6 @@ static void walked(void *context)
     lahar_gate_signal(&journals->space);
 }
 
-static uint32_t count_processors(void)
-{
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) {
-        return (uint32_t)CPU_COUNT(&set);
-    }
-    const long count = sysconf(_SC_NPROCESSORS_ONLN);
-    return count > 0 ? (uint32_t)count : 1;
-}
-
 static uint64_t window_of(uint64_t memory_bytes)
 {
     uint64_t window = WINDOW_MIN;
@@ -245,7 +233,7 @@ static void set_up(struct lahar_journals *journals, const struct lahar_journals_
         count = (uint32_t)(chunk_count / 4);
     }
     journals->journal_count = count;
-    const uint32_t processors = journals->has_threads ? count_processors() : 1;
+    const uint32_t processors = journals->has_threads ? lahar_io_processor_count() : 1;
     journals->writer_count = processors < count ? processors : count;
     journals->batch_limit_bytes = memory / 4 < batch_max_bytes ? memory / 4 : batch_max_bytes;
     journals->first_id = options->next_id;

@@ -2,7 +2,6 @@
 #include "engine/query/query_registry.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/query/query_state.h"
 #include "io/base/error.h"
@@ -10,9 +9,8 @@
 
 void lahar_query_registry_init(struct lahar_query_registry *registry, uint32_t limit)
 {
-    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     *registry = (struct lahar_query_registry){
-        .limit = limit, .processor_count = processors > 0 ? (uint32_t)processors : 1, .next_id = 1};
+        .limit = limit, .processor_count = lahar_io_processor_count(), .next_id = 1};
     (void)pthread_mutex_init(&registry->mutex, NULL);
 }
 

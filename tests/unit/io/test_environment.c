@@ -4,6 +4,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
@@ -227,4 +228,20 @@ Test(environment, lets_a_forked_child_close_its_queue)
     io->ops->queue_destroy(io, queue);
     io->ops->close(io, file);
     fixture_end(&fixture);
+}
+
+Test(environment, counts_the_processors_it_may_run_on)
+{
+    cpu_set_t all;
+    cpu_set_t one;
+    cr_assert_eq(sched_getaffinity(0, sizeof all, &all), 0);
+    cr_assert_eq(lahar_io_processor_count(), (uint32_t)CPU_COUNT(&all));
+    size_t first = 0;
+    while (!CPU_ISSET(first, &all)) {
+        first++;
+    }
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    cr_assert_eq(sched_setaffinity(0, sizeof one, &one), 0);
+    cr_assert_eq(lahar_io_processor_count(), 1);
 }
