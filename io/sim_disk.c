@@ -103,8 +103,12 @@ static int errno_of_fault(struct lahar_sim_disk *disk, enum lahar_sim_fault faul
         return ENOSPC;
     case LAHAR_SIM_FAULT_EINTR:
         return sim_random_below(&disk->random, 2) == 0 ? EINTR : EAGAIN;
+    case LAHAR_SIM_FAULT_ERRNO:
+        return disk->fault_errno;
     case LAHAR_SIM_FAULT_NONE:
     case LAHAR_SIM_FAULT_SHORT:
+    case LAHAR_SIM_FAULT_NOTHING:
+    case LAHAR_SIM_FAULT_REFUSED:
         break;
     }
     return 0;
@@ -198,6 +202,23 @@ void lahar_sim_disk_fault(struct lahar_sim_disk *disk, enum lahar_sim_fault faul
     disk->fault_count = count;
     disk->strike_count = 0;
     unlock(disk);
+}
+
+void lahar_sim_disk_fault_errno(struct lahar_sim_disk *disk, int sys_errno, uint64_t first,
+                                uint64_t count, const char *path_part)
+{
+    lahar_sim_disk_fault(disk, LAHAR_SIM_FAULT_ERRNO, first, count, path_part);
+    lock(disk);
+    disk->fault_errno = sys_errno;
+    unlock(disk);
+}
+
+bool lahar_sim_refuses(struct lahar_sim_disk *disk)
+{
+    const bool refuses = disk->fault == LAHAR_SIM_FAULT_REFUSED && disk->fault_count != 0;
+    disk->fault_count -= refuses && disk->fault_count != UINT64_MAX;
+    disk->strike_count += refuses;
+    return refuses;
 }
 
 uint64_t lahar_sim_disk_fault_count(const struct lahar_sim_disk *disk)

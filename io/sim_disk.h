@@ -26,8 +26,11 @@ enum lahar_sim_fault {
     LAHAR_SIM_FAULT_SHORT = 3,  /* queued reads and writes transfer less than asked */
     LAHAR_SIM_FAULT_EINTR = 4,  /* queued operations fail with EINTR or EAGAIN */
     LAHAR_SIM_FAULT_SYNC_LOST =
-        5,                   /* a sync fails with EIO and the data is lost; the next succeeds */
-    LAHAR_SIM_FAULT_READ = 6 /* reads fail with EIO, synchronous and queued ones */
+        5,                       /* a sync fails with EIO and the data is lost; the next succeeds */
+    LAHAR_SIM_FAULT_READ = 6,    /* reads fail with EIO, synchronous and queued ones */
+    LAHAR_SIM_FAULT_ERRNO = 7,   /* queued operations fail as lahar_sim_disk_fault_errno says */
+    LAHAR_SIM_FAULT_NOTHING = 8, /* queued reads and writes transfer nothing */
+    LAHAR_SIM_FAULT_REFUSED = 9  /* queues take no operation: LAHAR_BUSY, whatever the path */
 };
 
 lahar_status lahar_sim_disk_create(const lahar_allocator *allocator, uint64_t seed,
@@ -59,6 +62,9 @@ void lahar_sim_disk_restart(struct lahar_sim_disk *disk, uint64_t seed, bool pow
  * contains it; NULL: all. One fault is armed at a time. */
 void lahar_sim_disk_fault(struct lahar_sim_disk *disk, enum lahar_sim_fault fault, uint64_t first,
                           uint64_t count, const char *path_part);
+/* Arms LAHAR_SIM_FAULT_ERRNO with this errno. */
+void lahar_sim_disk_fault_errno(struct lahar_sim_disk *disk, int sys_errno, uint64_t first,
+                                uint64_t count, const char *path_part);
 /* How often the armed fault has struck: a fault that never fired tests nothing. */
 uint64_t lahar_sim_disk_fault_count(const struct lahar_sim_disk *disk);
 

@@ -192,6 +192,7 @@ struct lahar_sim_disk {
     uint64_t fault_first;
     uint64_t fault_count; /* strikes left */
     uint64_t strike_count;
+    int fault_errno;       /* of LAHAR_SIM_FAULT_ERRNO */
     char *fault_path_part; /* NULL: any path */
 
     uint64_t monotonic_ns;
@@ -201,8 +202,8 @@ struct lahar_sim_disk {
 /* Which faults besides EIO concern an operation. */
 enum sim_concern {
     SIM_CONCERN_SPACE = 1 << LAHAR_SIM_FAULT_ENOSPC,
-    SIM_CONCERN_TRANSFER = 1 << LAHAR_SIM_FAULT_SHORT,
-    SIM_CONCERN_QUEUED = 1 << LAHAR_SIM_FAULT_EINTR,
+    SIM_CONCERN_TRANSFER = 1 << LAHAR_SIM_FAULT_SHORT | 1 << LAHAR_SIM_FAULT_NOTHING,
+    SIM_CONCERN_QUEUED = 1 << LAHAR_SIM_FAULT_EINTR | 1 << LAHAR_SIM_FAULT_ERRNO,
     SIM_CONCERN_SYNC = 1 << LAHAR_SIM_FAULT_SYNC_LOST,
     SIM_CONCERN_READ = 1 << LAHAR_SIM_FAULT_READ
 };
@@ -212,6 +213,8 @@ enum sim_concern {
  * counted. */
 int lahar_sim_begin(struct lahar_sim_disk *disk, const char *path, unsigned concerns,
                     enum lahar_sim_fault *fault_out);
+/* Whether LAHAR_SIM_FAULT_REFUSED is armed; counts it. */
+bool lahar_sim_refuses(struct lahar_sim_disk *disk);
 /* Bytes that a write up to end may add to the file before the disk is full. */
 uint64_t lahar_sim_free_bytes(const struct lahar_sim_disk *disk);
 

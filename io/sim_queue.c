@@ -74,6 +74,10 @@ lahar_status lahar_sim_queue_submit(struct lahar_io *io, struct lahar_io_queue *
         return lahar_fail(error, LAHAR_BUSY, "the I/O queue holds at most %u operations",
                           queue->depth);
     }
+    if (lahar_sim_refuses(disk)) {
+        lahar_sim_unlock(disk);
+        return lahar_fail(error, LAHAR_BUSY, "the I/O queue takes nothing (simulated)");
+    }
     memcpy(queue->in_flight + queue->count, ops, count * sizeof(struct lahar_io_op *));
     queue->count += count;
     lahar_sim_unlock(disk);
@@ -125,6 +129,9 @@ static int32_t execute_read(struct lahar_sim_disk *disk, struct lahar_io_op *op)
     if (lahar_sim_file_is_misaligned(op->file, op->offset, op->data, op->size)) {
         return -EINVAL;
     }
+    if (fault == LAHAR_SIM_FAULT_NOTHING) {
+        return 0;
+    }
     const uint32_t size = fault == LAHAR_SIM_FAULT_SHORT ? shorten(disk, op) : op->size;
     return (int32_t)lahar_sim_file_read(op->file, op->offset, op->data, size);
 }
@@ -143,6 +150,9 @@ static int32_t execute_write(struct lahar_sim_disk *disk, struct lahar_io_op *op
     }
     if (lahar_sim_file_is_misaligned(op->file, op->offset, op->data, op->size)) {
         return -EINVAL;
+    }
+    if (fault == LAHAR_SIM_FAULT_NOTHING) {
+        return 0;
     }
     const uint32_t first = inode->pending_count;
     const uint32_t size = fault == LAHAR_SIM_FAULT_SHORT ? shorten(disk, op) : op->size;
