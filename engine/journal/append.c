@@ -82,8 +82,9 @@ static lahar_status claim_jumbo(struct lahar_journals *journals, uint32_t produc
         lahar_segment_pool_create_jumbo(&journals->files, capacity, &chunk->file, &failure);
     if (status != LAHAR_OK) {
         lahar_chunk_put(&journals->chunks, chunk);
-        if (status == LAHAR_NO_SPACE || status == LAHAR_NO_MEMORY) {
-            return lahar_fail(error, status, "%s", failure.message);
+        if (status == LAHAR_NO_SPACE || status == LAHAR_NO_MEMORY || status == LAHAR_BUSY) {
+            return lahar_fail(error, status == LAHAR_BUSY ? LAHAR_NO_SPACE : status, "%s",
+                              failure.message);
         }
         lahar_journals_poison(journals, &failure);
         return lahar_journals_health(journals, error);
@@ -194,7 +195,9 @@ static lahar_status wait_for_room(struct lahar_journals *journals, uint32_t tick
         lahar_journals_call_all(journals, LAHAR_ATTENTION_SPACE);
     }
     if (lahar_journals_is_full(journals)) {
-        return lahar_fail(error, LAHAR_NO_SPACE, "the journals wait for disk space");
+        return lahar_fail(error, LAHAR_NO_SPACE, "the journals wait for %s",
+                          lahar_journals_is_write_full(journals) ? "disk space"
+                                                                 : "disk space, or for a file");
     }
     if (end_ns == LAHAR_NO_WAIT) {
         return lahar_fail(error, LAHAR_BUSY, "the write memory is in use");

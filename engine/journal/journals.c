@@ -59,7 +59,7 @@ bool lahar_journals_is_write_full(const struct lahar_journals *journals)
 bool lahar_journals_is_full(const struct lahar_journals *journals)
 {
     return lahar_journals_is_write_full(journals) ||
-           atomic_load_explicit(&journals->is_file_space_short, memory_order_seq_cst) ||
+           atomic_load_explicit(&journals->is_file_short, memory_order_seq_cst) ||
            atomic_load_explicit(&journals->is_held, memory_order_seq_cst);
 }
 
@@ -351,11 +351,14 @@ lahar_status lahar_journals_open(const struct lahar_journals_options *options,
         lahar_error cause = {0};
         status = lahar_segment_pool_prepare(&journals->files, &cause);
         if (status == LAHAR_NO_SPACE) {
-            atomic_store_explicit(&journals->is_file_space_short, true, memory_order_seq_cst);
+            atomic_store_explicit(&journals->is_file_short, true, memory_order_seq_cst);
             lahar_journals_log(journals, LAHAR_LOG_WARNING, "no journal file: %s", cause.message);
             status = LAHAR_OK;
-        } else if (status != LAHAR_OK && error != NULL && error->status == LAHAR_OK) {
-            *error = cause;
+        } else if (status != LAHAR_OK) {
+            status = cause.status;
+            if (error != NULL && error->status == LAHAR_OK) {
+                *error = cause;
+            }
         }
     }
     if (status == LAHAR_OK && recovery != NULL && recovery->memory != NULL) {

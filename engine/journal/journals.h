@@ -141,13 +141,13 @@ struct lahar_journals {
     _Atomic uint32_t state; /* enum lahar_journals_state */
     _Atomic bool must_exit; /* for the threads */
     _Atomic uint32_t active;
-    _Atomic uint64_t wanted_id;       /* somebody waits for all below to be durable */
-    _Atomic bool is_interval_used;    /* an append asked for INTERVAL */
-    _Atomic bool lacks_dsync;         /* durable writes are refused, or slower (calibrate.c) */
-    char sync_reason[96];             /* set at opening */
-    _Atomic uint32_t journals_full;   /* journals whose writes found no space */
-    _Atomic bool is_file_space_short; /* a file could not be created for want of space */
-    _Atomic bool is_held;             /* no id may be handed out, for want of disk space */
+    _Atomic uint64_t wanted_id;     /* somebody waits for all below to be durable */
+    _Atomic bool is_interval_used;  /* an append asked for INTERVAL */
+    _Atomic bool lacks_dsync;       /* durable writes are refused, or slower (calibrate.c) */
+    char sync_reason[96];           /* set at opening */
+    _Atomic uint32_t journals_full; /* journals whose writes found no space */
+    _Atomic bool is_file_short;     /* a file could not be made, for want of space or descriptors */
+    _Atomic bool is_held;           /* no id may be handed out, for want of disk space */
     _Atomic uint32_t durable_waiters; /* threads that wait for stable storage */
     _Atomic uint32_t commits_recent;  /* not 0: some thread has waited in the last seconds */
     _Atomic uint32_t memory_waiters;  /* appends that wait for a chunk */

@@ -2,6 +2,7 @@
  * outside the mutex, by the thread that prepares files or by one that forgets. */
 #include "engine/journal/segment_file.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -164,6 +165,12 @@ static lahar_status path_of(const struct lahar_segment_pool *pool, uint64_t numb
     return LAHAR_OK;
 }
 
+static void forget_file(struct lahar_segment_pool *pool, struct lahar_segment_file *file)
+{
+    (void)atomic_fetch_sub_explicit(&pool->total_bytes, file->size_bytes, memory_order_relaxed);
+    lahar_segment_file_close(pool, file);
+}
+
 /* Closes and unlinks a file that holds nothing. A name that stays behind is harmless: the
  * next opening finds that nothing in it is needed. */
 static void discard(struct lahar_segment_pool *pool, struct lahar_segment_file *file)
@@ -172,8 +179,34 @@ static void discard(struct lahar_segment_pool *pool, struct lahar_segment_file *
     if (path_of(pool, file->number, path, NULL) == LAHAR_OK) {
         (void)pool->io->ops->unlink(pool->io, path, NULL);
     }
-    (void)atomic_fetch_sub_explicit(&pool->total_bytes, file->size_bytes, memory_order_relaxed);
-    lahar_segment_file_close(pool, file);
+    forget_file(pool, file);
+}
+
+/* What a failure to open, create or name a file that holds nothing means. Only EIO speaks of the
+ * disk; a full table of descriptors, or rights that are missing, may pass: LAHAR_BUSY. */
+static lahar_status judge(lahar_status status, const lahar_error *cause, lahar_error *error)
+{
+    if (status != LAHAR_OK && error != NULL && error->status == LAHAR_OK) {
+        *error = *cause;
+    }
+    return status == LAHAR_OK || status == LAHAR_NO_SPACE || status == LAHAR_NO_MEMORY ||
+                   cause->sys_errno == EIO
+               ? status
+               : LAHAR_BUSY;
+}
+
+/* The same of making names durable: there only the want of a descriptor is none of the disk's. */
+static lahar_status sync_names(struct lahar_segment_pool *pool, lahar_error *error)
+{
+    lahar_error cause = {0};
+    const lahar_status status = pool->io->ops->sync_directory(pool->io, pool->directory, &cause);
+    if (cause.sys_errno == EMFILE || cause.sys_errno == ENFILE) {
+        return judge(status, &cause, error);
+    }
+    if (status != LAHAR_OK && error != NULL && error->status == LAHAR_OK) {
+        *error = cause;
+    }
+    return status;
 }
 
 /* Writes the header that begins a new use of the file and syncs it. */
@@ -211,6 +244,16 @@ static lahar_status begin_use(struct lahar_segment_pool *pool, struct lahar_segm
     return status;
 }
 
+static lahar_status open_file(struct lahar_segment_pool *pool, const char *path, unsigned flags,
+                              struct lahar_segment_file *file, lahar_error *error)
+{
+    lahar_error cause = {0};
+    const lahar_status status = pool->io->ops->open(
+        pool->io, path, LAHAR_IO_READ | LAHAR_IO_WRITE | LAHAR_IO_DIRECT | flags, &file->file,
+        &cause);
+    return judge(status, &cause, error);
+}
+
 /* A new file of region_count regions; is_filled: with every byte written. */
 static lahar_status create(struct lahar_segment_pool *pool, uint32_t region_size,
                            uint32_t region_count, bool is_filled,
@@ -231,10 +274,11 @@ static lahar_status create(struct lahar_segment_pool *pool, uint32_t region_size
     char path[PATH_SIZE];
     lahar_status status = path_of(pool, file->number, path, error);
     if (status == LAHAR_OK) {
-        status = ops->open(pool->io, path,
-                           LAHAR_IO_READ | LAHAR_IO_WRITE | LAHAR_IO_CREATE | LAHAR_IO_EXCLUSIVE |
-                               LAHAR_IO_DIRECT,
-                           &file->file, error);
+        status = open_file(pool, path, LAHAR_IO_CREATE | LAHAR_IO_EXCLUSIVE, file, error);
+        if (status != LAHAR_OK) {
+            forget_file(pool, file); /* there is none, or it is not this one */
+            return status;
+        }
     }
     if (status == LAHAR_OK && is_filled) {
         status = ops->fill(pool->io, file->file, file->size_bytes, error);
@@ -243,7 +287,7 @@ static lahar_status create(struct lahar_segment_pool *pool, uint32_t region_size
         status = begin_use(pool, file, error);
     }
     if (status == LAHAR_OK && !pool->skips_directory_sync) {
-        status = ops->sync_directory(pool->io, pool->directory, error);
+        status = sync_names(pool, error);
     }
     if (status != LAHAR_OK) {
         discard(pool, file);
@@ -279,8 +323,17 @@ static lahar_status reopen(struct lahar_segment_pool *pool, struct lahar_segment
     }
     char path[PATH_SIZE];
     LAHAR_TRY(path_of(pool, file->number, path, error));
-    return pool->io->ops->open(pool->io, path, LAHAR_IO_READ | LAHAR_IO_WRITE | LAHAR_IO_DIRECT,
-                               &file->file, error);
+    return open_file(pool, path, 0, file, error);
+}
+
+/* Puts a spare file that cannot be opened back to the others. */
+static void keep_spare(struct lahar_segment_pool *pool, struct lahar_segment_file *file)
+{
+    (void)pthread_mutex_lock(&pool->mutex);
+    file->next = pool->spare;
+    pool->spare = file;
+    pool->spare_bytes += file->size_bytes;
+    (void)pthread_mutex_unlock(&pool->mutex);
 }
 
 lahar_status lahar_segment_pool_prepare(struct lahar_segment_pool *pool, lahar_error *error)
@@ -294,7 +347,15 @@ lahar_status lahar_segment_pool_prepare(struct lahar_segment_pool *pool, lahar_e
     (void)pthread_mutex_unlock(&pool->mutex);
     lahar_status status = LAHAR_OK;
     if (file != NULL) {
-        status = reopen(pool, file, error);
+        lahar_error cause = {0};
+        status = reopen(pool, file, &cause);
+        if (status != LAHAR_OK && error != NULL && error->status == LAHAR_OK) {
+            *error = cause;
+        }
+        if (cause.sys_errno == EMFILE || cause.sys_errno == ENFILE) {
+            keep_spare(pool, file);
+            return status;
+        }
         if (status == LAHAR_OK) {
             status = begin_use(pool, file, error);
         }

@@ -86,12 +86,14 @@ void lahar_segment_pool_deinit(struct lahar_segment_pool *pool);
 lahar_status lahar_segment_pool_add_found(struct lahar_segment_pool *pool, uint64_t number,
                                           uint64_t size_bytes, bool is_whole, uint64_t end_id,
                                           lahar_error *error);
-/* Makes one more file ready by reusing or creating one. Blocks on a sync. */
+/* Makes one more file ready by reusing or creating one. Blocks on a sync. LAHAR_BUSY: none can be
+ * made at present, for a reason that is not the disk's (descriptors, rights); error says which. */
 lahar_status lahar_segment_pool_prepare(struct lahar_segment_pool *pool, lahar_error *error);
 uint32_t lahar_segment_pool_ready_count(struct lahar_segment_pool *pool);
 /* NULL when none is ready. Any thread. */
 struct lahar_segment_file *lahar_segment_pool_take(struct lahar_segment_pool *pool);
-/* A file for one frame of region_size bytes, with its header and name on stable storage. */
+/* A file for one frame of region_size bytes, with its header and name on stable storage.
+ * LAHAR_BUSY as above. */
 lahar_status lahar_segment_pool_create_jumbo(struct lahar_segment_pool *pool, uint32_t region_size,
                                              struct lahar_segment_file **file_out,
                                              lahar_error *error);

@@ -196,19 +196,19 @@ bool lahar_journals_prepare_file(struct lahar_journals *journals)
 {
     lahar_error error = {0};
     const lahar_status status = lahar_segment_pool_prepare(&journals->files, &error);
-    const bool was_short = atomic_exchange_explicit(
-        &journals->is_file_space_short, status == LAHAR_NO_SPACE || status == LAHAR_NO_MEMORY,
-        memory_order_seq_cst);
+    const bool is_short =
+        status == LAHAR_NO_SPACE || status == LAHAR_NO_MEMORY || status == LAHAR_BUSY;
+    const bool was_short =
+        atomic_exchange_explicit(&journals->is_file_short, is_short, memory_order_seq_cst);
     if (status == LAHAR_OK) {
         lahar_journals_call_all(journals, LAHAR_ATTENTION_SPACE);
         return true;
     }
-    if (status == LAHAR_NO_SPACE || status == LAHAR_NO_MEMORY) {
+    if (is_short) {
         if (!was_short) {
             lahar_journals_log(journals, LAHAR_LOG_WARNING, "no journal file: %s", error.message);
         }
         lahar_gate_signal(&journals->space);
-        lahar_durable_wait_wake_all(&journals->durable_wait);
         return false;
     }
     lahar_journals_poison(journals, &error);
