@@ -635,6 +635,10 @@ enum lahar_attention lahar_journal_attention(const struct lahar_journal *journal
 uint64_t lahar_journal_next_ns(const struct lahar_journal *journal)
 {
     uint64_t next_ns = UINT64_MAX;
+    if (atomic_load_explicit(&journal->journals->state, memory_order_acquire) ==
+        LAHAR_JOURNALS_POISONED) {
+        return next_ns; /* what was due never gets done */
+    }
     if (journal->retry_ns != 0) {
         next_ns = journal->retry_ns;
     }
