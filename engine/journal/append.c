@@ -7,6 +7,8 @@
 
 /* How long a wait for memory sleeps before it looks again by itself. */
 static const uint64_t look_again_ns = 50000000;
+/* How long offsets are waited for that are being published: copies of memory. */
+static const uint64_t publish_wait_ns = 1000000000;
 
 uint64_t lahar_journals_next_id(const struct lahar_journals *journals)
 {
@@ -298,18 +300,17 @@ lahar_status lahar_journals_append(struct lahar_journals *journals, uint32_t pro
     return status;
 }
 
-/* --- reading and forgetting
- * ---------------------------------------------------------------------------- */
+/* --- reading and forgetting ------------------------------------------------------------------ */
 
-lahar_status lahar_journals_view(struct lahar_journals *journals, uint64_t wait_ns,
-                                 struct lahar_resident_view *view_out, lahar_error *error)
+/* A view that has all batches below end_id. */
+static lahar_status view_below(struct lahar_journals *journals, uint64_t end_id, uint64_t wait_ns,
+                               struct lahar_resident_view *view_out, lahar_error *error)
 {
-    const uint64_t next_id = lahar_journals_next_id(journals);
     uint64_t end_ns = UINT64_MAX;
     for (bool is_first = true;; is_first = false) {
         lahar_catalog_walk(&journals->catalog);
         LAHAR_TRY(lahar_catalog_view(&journals->catalog, view_out, error));
-        if (view_out->end_id >= next_id) {
+        if (view_out->end_id >= end_id) {
             return LAHAR_OK;
         }
         (void)lahar_catalog_unview(&journals->catalog, view_out);
@@ -321,11 +322,17 @@ lahar_status lahar_journals_view(struct lahar_journals *journals, uint64_t wait_
         }
         if (end_ns == LAHAR_NO_WAIT || clock_now(journals) >= end_ns) {
             return lahar_fail(error, LAHAR_BUSY, "events below %llu are being published",
-                              (unsigned long long)next_id);
+                              (unsigned long long)end_id);
         }
         const struct timespec pause = {0, 50000};
         (void)nanosleep(&pause, NULL);
     }
+}
+
+lahar_status lahar_journals_view(struct lahar_journals *journals, uint64_t wait_ns,
+                                 struct lahar_resident_view *view_out, lahar_error *error)
+{
+    return view_below(journals, lahar_journals_next_id(journals), wait_ns, view_out, error);
 }
 
 void lahar_journals_unview(struct lahar_journals *journals, struct lahar_resident_view *view)
@@ -342,8 +349,13 @@ lahar_status lahar_journals_offsets(
     lahar_status (*visit)(void *context, const struct lahar_journal_offset *offset), void *context,
     lahar_error *error)
 {
-    lahar_catalog_walk(&journals->catalog);
-    return lahar_catalog_offsets(&journals->catalog, from_id, to_id, visit, context, error);
+    const uint64_t next_id = lahar_journals_next_id(journals);
+    struct lahar_resident_view view;
+    LAHAR_TRY(
+        view_below(journals, to_id < next_id ? to_id : next_id, publish_wait_ns, &view, error));
+    const lahar_status status = lahar_catalog_offsets(&view, from_id, to_id, visit, context);
+    lahar_journals_unview(journals, &view);
+    return status;
 }
 
 void lahar_journals_forget(struct lahar_journals *journals, uint64_t rolled_id)

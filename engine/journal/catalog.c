@@ -455,25 +455,21 @@ static lahar_status visit_records(uint64_t id, const uint8_t *data, uint32_t siz
     return LAHAR_OK;
 }
 
-lahar_status lahar_catalog_offsets(struct lahar_catalog *catalog, uint64_t from_id, uint64_t to_id,
-                                   lahar_status (*visit)(void *context,
-                                                         const struct lahar_journal_offset *offset),
-                                   void *context, lahar_error *error)
+lahar_status lahar_catalog_offsets(
+    const struct lahar_resident_view *view, uint64_t from_id, uint64_t to_id,
+    lahar_status (*visit)(void *context, const struct lahar_journal_offset *offset), void *context)
 {
-    struct lahar_resident_view view;
-    LAHAR_TRY(lahar_catalog_view(catalog, &view, error));
-    struct lahar_catalog_view *pin = view.pin;
-    const size_t skipped = (size_t)(view.batches - pin->array->batches);
+    const struct lahar_catalog_view *pin = view->pin;
+    const size_t skipped = (size_t)(view->batches - pin->array->batches);
     lahar_status status = LAHAR_OK;
-    for (size_t i = 0; i < view.batch_count && status == LAHAR_OK; i++) {
-        const struct lahar_resident_batch *batch = &view.batches[i];
+    for (size_t i = 0; i < view->batch_count && status == LAHAR_OK; i++) {
+        const struct lahar_resident_batch *batch = &view->batches[i];
         const struct lahar_catalog_entry *entry = &pin->array->entries[skipped + i];
         if (batch->first_id >= from_id && batch->first_id < to_id && entry->offsets_size != 0) {
             status =
                 visit_records(batch->first_id, entry->offsets, entry->offsets_size, visit, context);
         }
     }
-    lahar_catalog_unview(catalog, &view);
     return status;
 }
 

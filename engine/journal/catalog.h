@@ -100,10 +100,10 @@ lahar_status lahar_catalog_view(struct lahar_catalog *catalog, struct lahar_resi
 /* Whether memory came free that was held for the view. */
 bool lahar_catalog_unview(struct lahar_catalog *catalog, struct lahar_resident_view *view);
 void lahar_catalog_forget(struct lahar_catalog *catalog, uint64_t rolled_id);
-lahar_status lahar_catalog_offsets(struct lahar_catalog *catalog, uint64_t from_id, uint64_t to_id,
-                                   lahar_status (*visit)(void *context,
-                                                         const struct lahar_journal_offset *offset),
-                                   void *context, lahar_error *error);
+/* Those of the view's batches in [from_id, to_id). */
+lahar_status lahar_catalog_offsets(
+    const struct lahar_resident_view *view, uint64_t from_id, uint64_t to_id,
+    lahar_status (*visit)(void *context, const struct lahar_journal_offset *offset), void *context);
 void lahar_catalog_stat(struct lahar_catalog *catalog, struct lahar_journals_stat *stat);
 
 #endif

@@ -189,7 +189,8 @@ lahar_status lahar_journals_view(struct lahar_journals *journals, uint64_t wait_
                                  struct lahar_resident_view *view_out, lahar_error *error);
 void lahar_journals_unview(struct lahar_journals *journals, struct lahar_resident_view *view);
 
-/* Offset records of batches in [from_id, to_id), in id order, for the manifest. */
+/* Offset records of batches in [from_id, to_id), in id order: of all whose append has returned.
+ * LAHAR_BUSY: others are being published and take too long. */
 lahar_status lahar_journals_offsets(
     struct lahar_journals *journals, uint64_t from_id, uint64_t to_id,
     lahar_status (*visit)(void *context, const struct lahar_journal_offset *offset), void *context,

@@ -70,8 +70,9 @@ LAHAR_API LAHAR_NODISCARD lahar_status lahar_append(lahar_batch *batch, const la
                                                     uint64_t *id_out, lahar_error *error);
 
 /* Calls visit for every (key, value) recorded under source, in key order, as
- * of the newest batch; bytes are valid during the call. visit returning other
- * than LAHAR_OK ends the walk with that status. Any thread. */
+ * of the newest batch, all whose append has returned included; bytes are valid
+ * during the call. visit returning other than LAHAR_OK ends the walk with that
+ * status. LAHAR_BUSY, LAHAR_NO_MEMORY. Any thread. */
 typedef lahar_status (*lahar_offset_visitor)(void *context, lahar_bytes key, lahar_bytes value);
 LAHAR_API LAHAR_NODISCARD lahar_status lahar_offset_visit(lahar_store *store, lahar_bytes source,
                                                           lahar_offset_visitor visit, void *context,
