@@ -285,8 +285,7 @@ lahar_status lahar_manifest_commit(struct lahar_manifest *manifest,
     const lahar_status status =
         lahar_manifest_state_apply(&manifest->state, records->data, records->size, &cause);
     if (status != LAHAR_OK) {
-        /* The change is on disk and not, or half, in memory. */
-        LAHAR_ASSERT(status == LAHAR_NO_MEMORY);
+        /* The change is on disk and not, or half, in memory, whatever the reason. */
         (void)poison(manifest, status, &cause);
         return refuse(manifest, error);
     }

@@ -13,10 +13,10 @@ lahar_status lahar_store_enter_directory(lahar_store *store, uint64_t deadline_n
 /* The same for reading: LAHAR_NOT_FOUND or LAHAR_NOT_A_STORE unless it is a store. */
 lahar_status lahar_store_check_directory(lahar_store *store, lahar_error *error);
 
-/* Removes temporary files of this program's names, superseded manifests, and event files and shards that the
- * manifest does not name, and puts next_file_number above every number seen. An
- * unnamed event file whose events are neither in a named file nor in the recovered
- * batches is kept and reported: its record in the manifest must have been lost. */
+/* Removes temporary files of this program's names, superseded manifests, and event files and shards
+ * that the manifest does not name, and puts next_file_number above every number seen. An unnamed
+ * event file whose events are neither in a named file nor in the recovered batches is kept and
+ * reported: its record in the manifest must have been lost. */
 lahar_status lahar_store_remove_unnamed(lahar_store *store,
                                         const struct lahar_journal_recovery *recovery,
                                         lahar_error *error);

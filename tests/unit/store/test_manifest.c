@@ -358,6 +358,31 @@ Test(manifest, goes_on_when_space_returns)
     fixture_deinit(&fixture);
 }
 
+Test(manifest, is_poisoned_by_a_change_that_is_on_disk_and_cannot_be_applied)
+{
+    struct manifest_fixture fixture;
+    fixture_init(&fixture, 1);
+    cr_assert_eq(fixture_create(&fixture), LAHAR_OK);
+    struct lahar_manifest *manifest = open_manifest(&fixture, 1 << 20);
+    struct lahar_buffer records;
+    const struct lahar_age_reading later = {.age_ns = 100, .wall_ns = 1};
+    const struct lahar_age_reading earlier = {.age_ns = 99, .wall_ns = 1};
+    lahar_buffer_init(&records, &lahar_allocator_libc);
+    lahar_manifest_put_clock(&records, &later);
+    cr_assert_eq(lahar_manifest_commit(manifest, &records, NULL), LAHAR_OK);
+    lahar_buffer_deinit(&records);
+    lahar_buffer_init(&records, &lahar_allocator_libc);
+    lahar_manifest_put_clock(&records, &earlier);
+    lahar_error error = {0};
+    cr_assert_eq(lahar_manifest_commit(manifest, &records, &error), LAHAR_POISONED);
+    cr_assert_not_null(strstr(error.message, "age clock"), "%s", error.message);
+    lahar_buffer_deinit(&records);
+    cr_assert_eq(fixture_commit_ceiling(manifest, 10), LAHAR_POISONED);
+    cr_assert_eq(manifest->state.clock.age_ns, 100);
+    lahar_manifest_close(manifest);
+    fixture_deinit(&fixture);
+}
+
 Test(manifest, is_poisoned_by_a_failed_sync_and_keeps_the_first_error)
 {
     struct manifest_fixture fixture;
