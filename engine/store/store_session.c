@@ -11,6 +11,7 @@
 
 #define ID_RESERVE_MAX (UINT64_C(1) << 26)
 #define NS_PER_SECOND  UINT64_C(1000000000)
+#define RETRY_NS       (NS_PER_SECOND / 2) /* between tries on a full disk */
 
 /* Where the session that was never ended ends: behind what was found of it. */
 static uint64_t find_end(const struct lahar_journal_session *session, uint64_t rolled_id,
@@ -41,6 +42,7 @@ static lahar_status begin(lahar_store *store, lahar_error *error)
     const uint64_t ceiling = store->session_first_id + store->id_reserve;
     struct lahar_buffer records;
     lahar_buffer_init(&records, &store->allocator);
+    (void)pthread_mutex_lock(&store->manifest_lock);
     if (store->last_session != 0) {
         lahar_manifest_put_session_end(&records, store->last_session, store->last_session_end_id);
     }
@@ -48,7 +50,8 @@ static lahar_status begin(lahar_store *store, lahar_error *error)
     lahar_manifest_put_session_begin(&records, store->session, store->session_first_id);
     lahar_manifest_put_ceiling(&records, ceiling);
     lahar_retention_put_clock(store, &records);
-    const lahar_status status = lahar_store_commit_manifest(store, &records, error);
+    const lahar_status status = lahar_store_commit_locked(store, &records, error);
+    (void)pthread_mutex_unlock(&store->manifest_lock);
     lahar_buffer_deinit(&records);
     if (status == LAHAR_OK) {
         atomic_store_explicit(&store->ceiling, ceiling, memory_order_relaxed);
@@ -107,12 +110,22 @@ static uint64_t next_reserve(lahar_store *store)
     return reserve;
 }
 
+/* Puts the next try off. Returns whether it was the first failure of a row. */
+static bool put_off(lahar_store *store)
+{
+    const bool is_first = store->ceiling_retry_ns == 0;
+    store->ceiling_retry_ns = store->io->ops->monotonic_ns(store->io) + RETRY_NS;
+    return is_first;
+}
+
 /* Tries once more to begin the session. */
 static bool begin_late(lahar_store *store)
 {
     if (begin(store, NULL) != LAHAR_OK) {
+        (void)put_off(store);
         return false;
     }
+    store->ceiling_retry_ns = 0;
     lahar_store_log(store, LAHAR_LOG_INFO, "space has returned: the session has begun");
     atomic_store_explicit(&store->is_session_pending, false, memory_order_release);
     lahar_journals_hold(store->journals, false);
@@ -123,6 +136,10 @@ static bool begin_late(lahar_store *store)
 
 bool lahar_store_raise_ceiling(lahar_store *store)
 {
+    if (store->ceiling_retry_ns != 0 &&
+        store->io->ops->monotonic_ns(store->io) < store->ceiling_retry_ns) {
+        return false;
+    }
     if (atomic_load_explicit(&store->is_session_pending, memory_order_relaxed)) {
         return begin_late(store);
     }
@@ -140,10 +157,14 @@ bool lahar_store_raise_ceiling(lahar_store *store)
     const lahar_status status = lahar_store_commit_manifest(store, &records, &error);
     lahar_buffer_deinit(&records);
     if (status != LAHAR_OK) {
-        if (status != LAHAR_POISONED) {
+        if (put_off(store) && status != LAHAR_POISONED) {
             lahar_store_log(store, LAHAR_LOG_WARNING, "reserving ids: %s", error.message);
         }
         return false;
+    }
+    if (store->ceiling_retry_ns != 0) {
+        store->ceiling_retry_ns = 0;
+        lahar_store_log(store, LAHAR_LOG_INFO, "ids are reserved again");
     }
     store->id_reserve = reserve;
     atomic_store_explicit(&store->ceiling, raised, memory_order_relaxed);

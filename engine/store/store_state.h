@@ -97,6 +97,7 @@ struct lahar_store {
     /* The ceiling step's, otherwise read only by opening. */
     uint64_t id_reserve;
     uint64_t ceiling_raised_ns; /* monotonic */
+    uint64_t ceiling_retry_ns;  /* monotonic; 0: the last try did not fail */
     atomic_uint_least64_t ceiling;
 
     /* Followers commit under the shared lock, what changes their sources under the exclusive

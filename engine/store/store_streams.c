@@ -42,10 +42,7 @@ static lahar_status create_locked(lahar_store *store, const lahar_stream_spec *s
     }
     if (status == LAHAR_OK) {
         put_new_names(&records, &manifest->state, trial, spec);
-        status = lahar_manifest_commit(manifest, &records, error);
-        if (status == LAHAR_POISONED) {
-            lahar_journals_poison(store->journals, &manifest->poison);
-        }
+        status = lahar_store_commit_locked(store, &records, error);
     }
     if (status == LAHAR_OK || status == LAHAR_EXISTS) {
         /* Also after EXISTS: memory may have been refused here the last time. */
