@@ -2,11 +2,15 @@
 
 #include <string.h>
 
+#include "engine/segment/column_fill.h"
+#include "engine/segment/text_runs.h"
+
 enum {
     TEXT_COUNT_MIN = 32,      /* fewer are not worth the columns */
     TEXT_SIZE_MIN = 8 * 1024, /* bytes of them all */
     VARIABLE_COUNT_MAX = 128, /* columns of a block */
     GAP_COUNT_MAX = 64,       /* of a text; what follows stays in the template */
+    FILL_COUNT = 128,         /* texts between filling the columns of variables */
     EARLY_COUNT = 256,        /* texts after which a hopeless column is given up */
     PAUSE_BLOCK_COUNT = 15,   /* blocks before it is tried again */
     TEMPLATE_SHARE = 4,       /* templates take at most one part in so many */
@@ -19,20 +23,6 @@ struct span {
     uint32_t size;
 };
 
-static const bool is_word[256] = {
-    ['0'] = true, ['1'] = true, ['2'] = true, ['3'] = true, ['4'] = true, ['5'] = true,
-    ['6'] = true, ['7'] = true, ['8'] = true, ['9'] = true, ['A'] = true, ['B'] = true,
-    ['C'] = true, ['D'] = true, ['E'] = true, ['F'] = true, ['G'] = true, ['H'] = true,
-    ['I'] = true, ['J'] = true, ['K'] = true, ['L'] = true, ['M'] = true, ['N'] = true,
-    ['O'] = true, ['P'] = true, ['Q'] = true, ['R'] = true, ['S'] = true, ['T'] = true,
-    ['U'] = true, ['V'] = true, ['W'] = true, ['X'] = true, ['Y'] = true, ['Z'] = true,
-    ['a'] = true, ['b'] = true, ['c'] = true, ['d'] = true, ['e'] = true, ['f'] = true,
-    ['g'] = true, ['h'] = true, ['i'] = true, ['j'] = true, ['k'] = true, ['l'] = true,
-    ['m'] = true, ['n'] = true, ['o'] = true, ['p'] = true, ['q'] = true, ['r'] = true,
-    ['s'] = true, ['t'] = true, ['u'] = true, ['v'] = true, ['w'] = true, ['x'] = true,
-    ['y'] = true, ['z'] = true, ['_'] = true,
-};
-
 void lahar_text_split_init(struct lahar_text_split *split, const lahar_allocator *allocator)
 {
     *split = (struct lahar_text_split){.allocator = allocator};
@@ -41,6 +31,8 @@ void lahar_text_split_init(struct lahar_text_split *split, const lahar_allocator
     lahar_buffer_init(&split->gaps, allocator);
     lahar_buffer_init(&split->text, allocator);
     lahar_buffer_init(&split->spans, allocator);
+    lahar_buffer_init(&split->bits, allocator);
+    lahar_buffer_init(&split->scratch, allocator);
 }
 
 static void release_variables(struct lahar_text_split *split)
@@ -62,6 +54,8 @@ void lahar_text_split_deinit(struct lahar_text_split *split)
     lahar_buffer_deinit(&split->gaps);
     lahar_buffer_deinit(&split->text);
     lahar_buffer_deinit(&split->spans);
+    lahar_buffer_deinit(&split->bits);
+    lahar_buffer_deinit(&split->scratch);
 }
 
 void lahar_text_split_clear(struct lahar_text_split *split)
@@ -77,53 +71,6 @@ void lahar_text_split_clear(struct lahar_text_split *split)
     lahar_buffer_clear(&split->gaps);
 }
 
-/* The first digit from i on, size when there is none. */
-static uint32_t find_digit(const uint8_t *text, uint32_t size, uint32_t i)
-{
-    const uint64_t ones = UINT64_C(0x0101010101010101);
-    for (; size - i >= 8; i += 8) {
-        /* Digits become 0 .. 9, and only these stay below 0x80 when 0x76 is added. */
-        const uint64_t word = lahar_load_u64(text + i) ^ (ones * '0');
-        const uint64_t others = ((word & (ones * 0x7f)) + ones * 0x76) | word;
-        const uint64_t digits = ~others & (ones * 0x80);
-        if (digits != 0) {
-            return i + (uint32_t)__builtin_ctzll(digits) / 8;
-        }
-    }
-    while (i < size && (uint8_t)(text[i] - '0') > 9) {
-        i++;
-    }
-    return i;
-}
-
-/* The start of the run of letters, digits, '_' and inner hyphens that holds the byte at i; at least
- * limit. */
-static uint32_t start_of_run(const uint8_t *text, uint32_t limit, uint32_t i)
-{
-    for (;;) {
-        while (i > limit && is_word[text[i - 1]]) {
-            i--;
-        }
-        if (i < limit + 2 || text[i - 1] != '-' || !is_word[text[i - 2]]) {
-            return i;
-        }
-        i -= 2;
-    }
-}
-
-static uint32_t end_of_run(const uint8_t *text, uint32_t size, uint32_t i)
-{
-    for (;;) {
-        while (i < size && is_word[text[i]]) {
-            i++;
-        }
-        if (size - i < 2 || text[i] != '-' || !is_word[text[i + 1]]) {
-            return i;
-        }
-        i += 2;
-    }
-}
-
 /* The gap's number and the bytes before it, as far as the gap before. */
 static uint64_t place_key(const uint8_t *text, const struct span *span, uint32_t number)
 {
@@ -136,31 +83,41 @@ static uint64_t place_key(const uint8_t *text, const struct span *span, uint32_t
     return key;
 }
 
+/* Copies bytes that have slack behind them to a place that has. */
+static inline uint8_t *copy_literal(uint8_t *to, const uint8_t *from, uint32_t size)
+{
+    memcpy(to, from, LAHAR_CELL_SLACK);
+    for (uint32_t at = LAHAR_CELL_SLACK; at < size; at += LAHAR_CELL_SLACK) {
+        memcpy(to + at, from + at, LAHAR_CELL_SLACK);
+    }
+    return to + size;
+}
+
 /* Writes the template of a text and the spans of its variables; returns their number. The
  * buffers have room. */
 static uint32_t split_text(struct lahar_text_split *split, const uint8_t *text, uint32_t size)
 {
+    const struct lahar_text_runs runs = {.digits = (uint64_t *)(void *)split->bits.data,
+                                         .runs = (uint64_t *)(void *)split->bits.data +
+                                                 lahar_text_runs_words(size)};
     struct span *spans = (struct span *)(void *)split->spans.data;
     uint8_t *to = split->text.data;
     uint32_t count = 0;
     uint32_t literal_start = 0;
+    lahar_text_runs_find(&runs, text, size);
     while (count < GAP_COUNT_MAX) {
-        const uint32_t digit = find_digit(text, size, literal_start);
+        const uint32_t digit = lahar_bits_next(runs.digits, size, literal_start);
         if (digit == size) {
             break;
         }
-        const uint32_t start = start_of_run(text, literal_start, digit);
-        const uint32_t end = end_of_run(text, size, digit);
-        memcpy(to, text + literal_start, start - literal_start);
-        to += start - literal_start;
+        const uint32_t start = lahar_bits_start(runs.runs, literal_start, digit);
+        const uint32_t end = lahar_bits_next_clear(runs.runs, digit);
+        to = copy_literal(to, text + literal_start, start - literal_start);
         *to++ = LAHAR_TEMPLATE_GAP;
         spans[count++] = (struct span){literal_start, start, end - start};
         literal_start = end;
     }
-    if (literal_start < size) {
-        memcpy(to, text + literal_start, size - literal_start);
-        to += size - literal_start;
-    }
+    to = copy_literal(to, text + literal_start, size - literal_start);
     split->text.size = (size_t)(to - split->text.data);
     return count;
 }
@@ -234,8 +191,8 @@ static bool add_text(struct lahar_text_split *split, uint32_t entry, const uint8
         ((const uint32_t *)(const void *)split->starts.data)[split->templates.last_code];
     const struct span *spans = (const struct span *)(const void *)split->spans.data;
     for (uint32_t i = 0; i < count; i++) {
-        if (!lahar_column_add_bytes(&split->variables[gaps[i]]->column, entry,
-                                    text + spans[i].start, spans[i].size)) {
+        if (!lahar_column_put_cell(&split->variables[gaps[i]]->column, entry, text + spans[i].start,
+                                   spans[i].size)) {
             return false;
         }
     }
@@ -282,6 +239,17 @@ static bool unfold(struct lahar_column *column)
     return true;
 }
 
+/* Takes what the variables have waiting, once there is much of it; texts: taken so far. */
+static bool fill_variables(struct lahar_text_split *split, uint32_t text_count)
+{
+    for (uint32_t i = 0; i < split->variable_count; i++) {
+        if (!lahar_column_fill(&split->variables[i]->column, text_count, &split->scratch)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Whether templates are so few and short that the split pays. */
 static bool is_worth_it(const struct lahar_text_split *split, const struct lahar_column *texts)
 {
@@ -310,11 +278,14 @@ static bool reserve_scratch(struct lahar_text_split *split, const struct lahar_c
     /* A gap takes a byte in place of one at least. */
     lahar_buffer_clear(&split->text);
     lahar_buffer_clear(&split->spans);
-    return lahar_buffer_reserve(&split->text, (size_t)texts->size_max + 1) &&
+    lahar_buffer_clear(&split->bits);
+    return lahar_buffer_reserve(&split->text, (size_t)texts->size_max + 1 + LAHAR_CELL_SLACK) &&
+           lahar_buffer_reserve(&split->bits,
+                                2 * lahar_text_runs_words(texts->size_max) * sizeof(uint64_t)) &&
            lahar_buffer_reserve(&split->spans, GAP_COUNT_MAX * sizeof(struct span));
 }
 
-bool lahar_text_split_run(struct lahar_text_split *split, const struct lahar_column *texts,
+bool lahar_text_split_run(struct lahar_text_split *split, struct lahar_column *texts,
                           bool *is_split_out)
 {
     *is_split_out = false;
@@ -326,7 +297,7 @@ bool lahar_text_split_run(struct lahar_text_split *split, const struct lahar_col
         memchr(texts->data.data, LAHAR_TEMPLATE_GAP, texts->data.size) != NULL) {
         return true;
     }
-    if (!reserve_scratch(split, texts)) {
+    if (!reserve_scratch(split, texts) || !lahar_buffer_reserve(&texts->data, LAHAR_CELL_SLACK)) {
         return false;
     }
     const uint32_t *ends = lahar_column_ends(texts);
@@ -337,7 +308,13 @@ bool lahar_text_split_run(struct lahar_text_split *split, const struct lahar_col
             return false;
         }
         start = ends[entry];
+        if (entry % FILL_COUNT == FILL_COUNT - 1 && !fill_variables(split, entry + 1)) {
+            return false;
+        }
         is_hopeless = entry + 1 == EARLY_COUNT && split->templates.entry_count > EARLY_COUNT / 2;
+    }
+    if (!fill_variables(split, texts->entry_count)) {
+        return false;
     }
     if (is_hopeless || !is_worth_it(split, texts)) {
         split->pause_blocks = PAUSE_BLOCK_COUNT;

@@ -24,11 +24,13 @@ struct lahar_text_split {
     struct lahar_text_variable **variables;
     uint32_t variable_count;
     uint32_t variable_capacity;
-    struct lahar_buffer starts; /* u32 a template: its first gap in gaps */
-    struct lahar_buffer gaps;   /* u32: the variable that stands there */
-    struct lahar_buffer text;   /* template of the text at hand */
-    struct lahar_buffer spans;  /* its variables */
-    uint32_t pause_blocks;      /* still to be stored as they are */
+    struct lahar_buffer starts;  /* u32 a template: its first gap in gaps */
+    struct lahar_buffer gaps;    /* u32: the variable that stands there */
+    struct lahar_buffer text;    /* template of the text at hand */
+    struct lahar_buffer spans;   /* its variables */
+    struct lahar_buffer bits;    /* u64: of struct lahar_text_runs */
+    struct lahar_buffer scratch; /* of filling columns */
+    uint32_t pause_blocks;       /* still to be stored as they are */
     const lahar_allocator *allocator;
 };
 
@@ -36,9 +38,9 @@ void lahar_text_split_init(struct lahar_text_split *split, const lahar_allocator
 void lahar_text_split_deinit(struct lahar_text_split *split);
 /* Readies for the next block. */
 void lahar_text_split_clear(struct lahar_text_split *split);
-/* Splits the entries of a column. *is_split_out: whether that is worth it. False when memory is
- * refused. */
-bool lahar_text_split_run(struct lahar_text_split *split, const struct lahar_column *texts,
+/* Splits the entries of a column, to whose bytes slack is added. *is_split_out: whether that is
+ * worth it. False when memory is refused. */
+bool lahar_text_split_run(struct lahar_text_split *split, struct lahar_column *texts,
                           bool *is_split_out);
 /* Appends the variables of all gaps of all templates, a varint each. */
 void lahar_text_split_put_gaps(const struct lahar_text_split *split, struct lahar_buffer *out);
