@@ -113,12 +113,17 @@ static bool is_worth_mapping(const struct lahar_column *column, uint32_t stored)
     return stored <= column->slot_count - column->slot_count / 8;
 }
 
+/* Whether all values of the column were told by another one's while it was filled. */
+static bool is_follower(const struct lahar_column *column)
+{
+    return column->followed != NULL && column->followed_slots == column->slot_count;
+}
+
 /* The source that the column was found to depend on while it was filled, or CODE_NONE. */
 static uint32_t find_followed(const struct lahar_column *column,
                               const struct lahar_placed_column *const *sources, uint32_t count)
 {
-    if (column->followed_slots == column->slot_count &&
-        is_worth_mapping(column, column->followed_codes)) {
+    if (is_follower(column) && is_worth_mapping(column, column->followed_codes)) {
         for (uint32_t k = 0; k < count; k++) {
             if (sources[k]->column == column->followed) {
                 return k;
@@ -143,6 +148,12 @@ static int compare_entry_counts(const void *a, const void *b)
     const uint32_t r = right->column->entry_count;
     if (l != r) {
         return (l < r) - (l > r);
+    }
+    /* A column before those that were filled by following it. */
+    const bool is_left_follower = is_follower(left->column);
+    const bool is_right_follower = is_follower(right->column);
+    if (is_left_follower != is_right_follower) {
+        return is_left_follower - is_right_follower;
     }
     /* A field before a key, since keys can learn to follow it. */
     const bool is_left_field = left->column->is_field;

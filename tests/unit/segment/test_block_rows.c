@@ -317,3 +317,39 @@ Test(block_rows, report_refused_memory_and_leave_none_behind)
     }
     tear_down(&fixture);
 }
+
+/* A number that some objects share is stored without looking for repeats once it is known to
+ * follow the uuid; it must not pass for what the uuid follows then. */
+Test(block_rows, of_objects_keep_depending_on_the_uuid)
+{
+    struct fixture fixture;
+    set_up(&fixture, 12);
+    lahar_value values[2] = {
+        {.field = samples_field(&fixture.samples, "i64"), .type = LAHAR_I64},
+        {.field = samples_field(&fixture.samples, "uuid"), .type = LAHAR_UUID},
+    };
+    const uint32_t ordinals[2] = {lahar_stream_ordinal(fixture.stream, values[0].field),
+                                  lahar_stream_ordinal(fixture.stream, values[1].field)};
+    for (uint32_t block = 0; block < 6; block++) {
+        for (uint32_t row = 0; row < 600; row++) {
+            const uint32_t object = (uint32_t)samples_random(&fixture.samples, 400);
+            values[0].as.i64 = object % 360;
+            memset(values[1].as.uuid.bytes, 0, sizeof values[1].as.uuid.bytes);
+            memcpy(values[1].as.uuid.bytes, &object, sizeof object);
+            add_row(&fixture, samples_event(&fixture.samples, values, 2));
+        }
+        cr_assert_eq(lahar_block_writer_encode(fixture.writer, NULL), LAHAR_OK);
+        const struct lahar_block_columns columns = lahar_block_writer_columns(fixture.writer);
+        const struct lahar_column *number = &columns.scope->elements[ordinals[0]]->column;
+        const struct lahar_column *uuid = &columns.scope->elements[ordinals[1]]->column;
+        cr_assert_eq(number->source, uuid, "block %u", block);
+        cr_assert_null(uuid->source);
+        struct lahar_buffer out;
+        struct lahar_block_info info;
+        lahar_buffer_init(&out, &lahar_allocator_libc);
+        cr_assert_eq(lahar_block_writer_compress(fixture.writer, &out, &info, NULL), LAHAR_OK);
+        lahar_buffer_deinit(&out);
+        fixture.count = 0;
+    }
+    tear_down(&fixture);
+}
