@@ -12,7 +12,8 @@
 #include "io/base/error.h"
 
 enum {
-    PATH_SIZE_MAX = 4096
+    PATH_SIZE_MAX = 4096,
+    PROBED_BLOCKS_MIN = 1 << 16 /* that a toc may list however little is left of its event file */
 };
 
 struct lahar_segment {
@@ -66,8 +67,10 @@ static lahar_status read_segment(const struct lahar_segment *segment, uint64_t o
     return status;
 }
 
-/* The whole of a toc; *data_out is released by the caller. */
+/* The whole of a toc whose size is within the limits, which come from elsewhere: its own size is
+ * believed only then. *data_out is released by the caller. */
 static lahar_status read_toc_file(struct lahar_io *io, const char *directory, const char *name,
+                                  uint64_t size_min, uint64_t size_max,
                                   const lahar_allocator *allocator, uint8_t **data_out,
                                   size_t *size_out, lahar_error *error)
 {
@@ -76,8 +79,9 @@ static lahar_status read_toc_file(struct lahar_io *io, const char *directory, co
     uint64_t size = 0;
     uint8_t *data = NULL;
     lahar_status status = io->ops->size(io, file, &size, error);
-    if (status == LAHAR_OK && size > lahar_toc_size(UINT32_MAX)) {
-        status = lahar_fail(error, LAHAR_CORRUPT, "%s is too large", name);
+    if (status == LAHAR_OK && (size < size_min || size > size_max)) {
+        status =
+            lahar_fail(error, LAHAR_CORRUPT, "%s has %llu bytes", name, (unsigned long long)size);
     }
     if (status == LAHAR_OK) {
         data = lahar_allocate(allocator, (size_t)size + 1);
@@ -103,7 +107,9 @@ static lahar_status read_toc(struct lahar_segment *segment, const char *director
     lahar_segment_file_name(&segment->info, LAHAR_TOC_SUFFIX, name);
     uint8_t *data = NULL;
     size_t size = 0;
-    LAHAR_TRY(read_toc_file(segment->io, directory, name, segment->allocator, &data, &size, error));
+    const uint64_t expected = lahar_toc_size(segment->info.block_count);
+    LAHAR_TRY(read_toc_file(segment->io, directory, name, expected, expected, segment->allocator,
+                            &data, &size, error));
     struct lahar_segment_info info;
     lahar_status status = lahar_toc_read(data, size, &info, NULL, error);
     if (status == LAHAR_OK &&
@@ -211,16 +217,18 @@ lahar_status lahar_segment_open(struct lahar_file_pool *pool, const char *direct
                                 struct lahar_block_cache *cache, const lahar_allocator *allocator,
                                 struct lahar_segment **segment_out, lahar_error *error)
 {
+    if (info->block_count == 0 || info->block_count > info->file_bytes / LAHAR_BLOCK_HEADER_SIZE) {
+        return lahar_fail(error, LAHAR_CORRUPT, "an event file of %u blocks in %llu bytes",
+                          info->block_count, (unsigned long long)info->file_bytes);
+    }
     struct lahar_segment *segment = lahar_allocate_zeroed(allocator, 1, sizeof *segment);
     struct lahar_block_info *blocks =
-        info->block_count == 0 || info->block_count > info->file_bytes / LAHAR_BLOCK_HEADER_SIZE
-            ? NULL
-            : lahar_allocate(allocator, info->block_count * sizeof blocks[0]);
+        lahar_allocate(allocator, info->block_count * sizeof blocks[0]);
     if (segment == NULL || blocks == NULL) {
         lahar_release(allocator, segment);
         lahar_release(allocator, blocks);
-        return lahar_fail(error, info->block_count == 0 ? LAHAR_CORRUPT : LAHAR_NO_MEMORY,
-                          "no memory for an event file of %u blocks", info->block_count);
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for an event file of %u blocks",
+                          info->block_count);
     }
     atomic_init(&segment->reference_count, 1);
     segment->io = lahar_file_pool_io(pool);
@@ -346,16 +354,23 @@ lahar_status lahar_segment_check_ends(struct lahar_segment *segment, lahar_error
     return LAHAR_OK;
 }
 
-/* The toc says the same as the footer. */
+/* The toc says the same as the footer. events_bytes: what there is of the event file, which may
+ * have lost its end. */
 static lahar_status probe_toc(struct lahar_io *io, const char *directory, const char *events_name,
-                              const lahar_allocator *allocator, struct lahar_segment_info *info_out)
+                              uint64_t events_bytes, const lahar_allocator *allocator,
+                              struct lahar_segment_info *info_out)
 {
+    uint64_t block_count = events_bytes / LAHAR_BLOCK_HEADER_SIZE;
+    block_count = block_count < PROBED_BLOCKS_MIN ? PROBED_BLOCKS_MIN
+                  : block_count > UINT32_MAX      ? UINT32_MAX
+                                                  : block_count;
     char name[LAHAR_FILE_NAME_SIZE];
     const size_t stem_size = strlen(events_name) - strlen(LAHAR_EVENTS_SUFFIX);
     (void)snprintf(name, sizeof name, "%.*s%s", (int)stem_size, events_name, LAHAR_TOC_SUFFIX);
     uint8_t *data = NULL;
     size_t size = 0;
-    LAHAR_TRY(read_toc_file(io, directory, name, allocator, &data, &size, NULL));
+    LAHAR_TRY(read_toc_file(io, directory, name, 0, lahar_toc_size((uint32_t)block_count),
+                            allocator, &data, &size, NULL));
     const lahar_status status = lahar_toc_read(data, size, info_out, NULL, NULL);
     lahar_release(allocator, data);
     return status;
@@ -377,9 +392,11 @@ lahar_status lahar_segment_probe(struct lahar_io *io, const char *directory,
     lahar_error footer_error;
     memset(&footer_error, 0, sizeof footer_error);
     lahar_status status = probe_footer(io, file, info_out, &footer_error);
+    uint64_t events_bytes = 0;
+    (void)io->ops->size(io, file, &events_bytes, NULL);
     io->ops->close(io, file);
     if ((status == LAHAR_CORRUPT || status == LAHAR_UNSUPPORTED) &&
-        probe_toc(io, directory, events_file_name, allocator, info_out) == LAHAR_OK) {
+        probe_toc(io, directory, events_file_name, events_bytes, allocator, info_out) == LAHAR_OK) {
         status = LAHAR_OK;
     }
     char name[LAHAR_FILE_NAME_SIZE];

@@ -14,14 +14,16 @@ struct failing_allocator {
     uint64_t request_count; /* so far */
     uint64_t fail_at;       /* number, from 0, of the request to refuse; UINT64_MAX: none */
     bool fails_on;          /* also refuse every later one */
+    size_t size_max;        /* larger requests are refused too; 0: none */
     uint64_t refused_count;
     int64_t live_count; /* pieces handed out and not released */
 };
 
-static inline bool failing_allocator_refuses(struct failing_allocator *state)
+static inline bool failing_allocator_refuses(struct failing_allocator *state, size_t size)
 {
     const uint64_t number = state->request_count++;
-    const bool refuses = number == state->fail_at || (state->fails_on && number > state->fail_at);
+    const bool refuses = number == state->fail_at || (state->fails_on && number > state->fail_at) ||
+                         (state->size_max != 0 && size > state->size_max);
     state->refused_count += refuses ? 1 : 0;
     return refuses;
 }
@@ -29,7 +31,7 @@ static inline bool failing_allocator_refuses(struct failing_allocator *state)
 static inline void *failing_allocator_allocate(void *context, size_t size)
 {
     struct failing_allocator *state = context;
-    void *memory = failing_allocator_refuses(state) ? NULL : malloc(size == 0 ? 1 : size);
+    void *memory = failing_allocator_refuses(state, size) ? NULL : malloc(size == 0 ? 1 : size);
     state->live_count += memory != NULL ? 1 : 0;
     return memory;
 }
@@ -37,7 +39,8 @@ static inline void *failing_allocator_allocate(void *context, size_t size)
 static inline void *failing_allocator_resize(void *context, void *memory, size_t size)
 {
     struct failing_allocator *state = context;
-    void *moved = failing_allocator_refuses(state) ? NULL : realloc(memory, size == 0 ? 1 : size);
+    void *moved =
+        failing_allocator_refuses(state, size) ? NULL : realloc(memory, size == 0 ? 1 : size);
     state->live_count += moved != NULL && memory == NULL ? 1 : 0;
     return moved;
 }

@@ -260,6 +260,72 @@ Test(segment, does_without_its_table_of_contents)
     tear_down(&fixture);
 }
 
+static void set_size(struct fixture *fixture, const char *path, uint64_t size)
+{
+    struct lahar_io_file *file = NULL;
+    cr_assert_eq(fixture->io->ops->open(fixture->io, path, LAHAR_IO_WRITE, &file, NULL), LAHAR_OK);
+    cr_assert_eq(fixture->io->ops->truncate(fixture->io, file, size, NULL), LAHAR_OK);
+    fixture->io->ops->close(fixture->io, file);
+}
+
+Test(segment, pays_nothing_for_a_table_of_contents_of_any_other_size)
+{
+    const uint64_t sizes[] = {0, 1, 195, 196, 268, 5000, UINT64_C(100) << 20};
+    struct failing_allocator allocator;
+    failing_allocator_init(&allocator, UINT64_MAX);
+    allocator.size_max = 16 << 20; /* what no sound file of this size needs */
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct fixture fixture;
+        set_up(&fixture, 8);
+        fill(&fixture, 5000, 0);
+        cr_assert_eq(write_file(&fixture, 1, &lahar_allocator_libc, NULL), LAHAR_OK);
+        char path[128];
+        char name[LAHAR_FILE_NAME_SIZE];
+        lahar_error error = {0};
+        path_of(&fixture, ".toc", path);
+        cr_assert_neq(sizes[i], fixture.info.toc_bytes);
+        set_size(&fixture, path, sizes[i]);
+        struct lahar_segment *segment = NULL;
+        cr_assert_eq(lahar_segment_open(fixture.pool, "d", &fixture.info, fixture.samples.catalog,
+                                        NULL, &allocator.allocator, &segment, &error),
+                     LAHAR_OK, "%s", error.message);
+        cr_assert(lahar_segment_lacks_toc(segment));
+        cr_assert_eq(compare_all(&fixture, segment), 0);
+        lahar_segment_release(segment);
+        /* Nor when only the toc could tell what the file is. */
+        path_of(&fixture, ".events", path);
+        cr_assert_eq(
+            lahar_sim_disk_flip_bit(fixture.disk, path, (fixture.info.file_bytes - 100) * 8, NULL),
+            LAHAR_OK);
+        struct lahar_segment_info info;
+        lahar_segment_file_name(&fixture.info, ".events", name);
+        cr_assert_eq(
+            lahar_segment_probe(fixture.io, "d", name, &allocator.allocator, &info, &error),
+            LAHAR_CORRUPT);
+        cr_assert_eq(allocator.refused_count, 0);
+        cr_assert_eq(allocator.live_count, 0);
+        tear_down(&fixture);
+    }
+}
+
+Test(segment, of_an_impossible_number_of_blocks_is_corrupt)
+{
+    struct fixture fixture;
+    set_up(&fixture, 9);
+    fill(&fixture, 5, 1);
+    cr_assert_eq(write_file(&fixture, 1, &lahar_allocator_libc, NULL), LAHAR_OK);
+    const uint32_t counts[] = {0, 1000000, UINT32_MAX};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        struct lahar_segment *segment = NULL;
+        struct lahar_segment_info info = fixture.info;
+        info.block_count = counts[i];
+        cr_assert_eq(lahar_segment_open(fixture.pool, "d", &info, fixture.samples.catalog, NULL,
+                                        &lahar_allocator_libc, &segment, NULL),
+                     LAHAR_CORRUPT);
+    }
+    tear_down(&fixture);
+}
+
 Test(segment, loses_only_the_events_of_a_damaged_block)
 {
     struct fixture fixture;
