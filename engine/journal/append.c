@@ -51,7 +51,9 @@ static lahar_status check_state(struct lahar_journals *journals, lahar_error *er
 static bool claim(struct lahar_journals *journals, uint32_t producer, uint32_t size, bool waits,
                   struct lahar_ring_place *place_out)
 {
+    const uint32_t usable = lahar_journals_usable(journals);
     uint32_t active = atomic_load_explicit(&journals->active, memory_order_acquire);
+    active = usable < active ? usable : active;
     uint32_t first = 0;
     if (waits) {
         const uint32_t enough = lahar_journals_for_waiters(journals);

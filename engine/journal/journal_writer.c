@@ -23,7 +23,7 @@ enum {
     LAZY_BYTES = 256 * 1024,        /* this much is written at once even if nobody waits */
     WRITE_MAX_BESIDE = 256 * 1024,  /* ... while commits are used, which wait for it */
     COMMIT_CHUNKS = 4,              /* left to the first journal while commits are used */
-    BACKLOG_BYTES = 8 * 1024 * 1024 /* of all journals, while commits are used */
+    BACKLOG_BYTES = 2 * 1024 * 1024 /* of all journals, while commits are used */
 };
 
 /* How long less is collected when nobody waits. */
@@ -279,14 +279,14 @@ static void choose_bytes(struct lahar_write *write, struct lahar_chunk *chunk)
 static void grow_active(struct lahar_journals *journals, uint64_t now_ns)
 {
     uint32_t active = atomic_load_explicit(&journals->active, memory_order_relaxed);
-    if (active >= journals->journal_count ||
+    const uint32_t usable = lahar_journals_usable(journals);
+    if (active >= usable ||
         now_ns - atomic_load_explicit(&journals->active_changed_ns, memory_order_relaxed) <
             grow_interval_ns) {
         return;
     }
     atomic_store_explicit(&journals->active_changed_ns, now_ns, memory_order_relaxed);
-    const uint32_t more =
-        2 * active < journals->journal_count ? 2 * active : journals->journal_count;
+    const uint32_t more = 2 * active < usable ? 2 * active : usable;
     if (atomic_compare_exchange_strong(&journals->active, &active, more)) {
         /* The writers of the new ones prepare their first chunks. */
         lahar_journals_call_all(journals, LAHAR_ATTENTION_SPACE);
@@ -386,7 +386,9 @@ static bool submit_write(struct lahar_journal *journal, uint64_t now_ns)
         return false;
     }
     grow_for_backlog(journal, chunk, now_ns);
-    struct lahar_write *write = begin_write(journal, chunk, is_urgent);
+    /* Beside commits a load writes durably too: what waits to be synced would hold them up. */
+    struct lahar_write *write =
+        begin_write(journal, chunk, is_urgent || lahar_journals_expects_commits(journals));
     lahar_journal_submit(write);
     return true;
 }
@@ -453,9 +455,8 @@ static bool step_jumbo(struct lahar_journal *journal)
  * waits for what is below it in all journals. */
 static uint64_t backlog_max(const struct lahar_journals *journals)
 {
-    const uint64_t share =
-        BACKLOG_BYTES / atomic_load_explicit(&journals->active, memory_order_relaxed);
-    const uint64_t least = 2 * (uint64_t)journals->chunks.chunk_size;
+    const uint64_t share = BACKLOG_BYTES / lahar_journals_usable(journals);
+    const uint64_t least = journals->chunks.chunk_size / 2;
     return share > least ? share : least;
 }
 

@@ -15,6 +15,7 @@ enum {
     /* Commits that share a write. Fewer journals with larger writes are better than more
      * writes in flight, at which the commits of all wait for the slowest. */
     WAITERS_PER_JOURNAL = 64,
+    JOURNALS_BESIDE = 2,     /* while commits are used: one for them, one for a load */
     COMMITS_REMEMBERED = 10, /* looks at the number of active journals: seconds */
     LOG_LINE_SIZE = 512,
     MESSAGE_INTERVAL_MS_MAX = 60000
@@ -49,6 +50,17 @@ void lahar_journals_note_commit(struct lahar_journals *journals)
 bool lahar_journals_expects_commits(const struct lahar_journals *journals)
 {
     return atomic_load_explicit(&journals->commits_recent, memory_order_relaxed) != 0;
+}
+
+uint32_t lahar_journals_usable(const struct lahar_journals *journals)
+{
+    const uint32_t most = journals->journal_count;
+    if (!lahar_journals_expects_commits(journals)) {
+        return most;
+    }
+    const uint32_t waiters = lahar_journals_for_waiters(journals);
+    const uint32_t enough = waiters > JOURNALS_BESIDE ? waiters : JOURNALS_BESIDE;
+    return enough < most ? enough : most;
 }
 
 bool lahar_journals_is_write_full(const struct lahar_journals *journals)

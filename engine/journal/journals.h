@@ -256,6 +256,9 @@ bool lahar_journals_is_urgent(const struct lahar_journals *journals);
 /* A thread waits for stable storage: for a while, little may wait to be written. */
 void lahar_journals_note_commit(struct lahar_journals *journals);
 bool lahar_journals_expects_commits(const struct lahar_journals *journals);
+/* How many journals may be used now: few while commits are, since all that a load wrote before a
+ * commit must be durable before it is. */
+uint32_t lahar_journals_usable(const struct lahar_journals *journals);
 /* How many journals the threads that wait for stable storage can make use of. */
 uint32_t lahar_journals_for_waiters(const struct lahar_journals *journals);
 /* Whether a write of what is claimed has found no space. */

@@ -24,6 +24,17 @@ static void arm(struct fixture *f, enum lahar_sim_fault fault, uint64_t count)
     lahar_sim_disk_fault(f->disk, fault, lahar_sim_disk_operations(f->disk), count, ".journal");
 }
 
+/* Durable events without a commit, beside which everything would be written durably. */
+static void append_without_commits(struct fixture *f, uint32_t count)
+{
+    append_many(f, count, LAHAR_DURABILITY_INTERVAL);
+    for (int i = 0; i < 10 && lahar_journals_durable_id(f->journals) <= count; i++) {
+        lahar_sim_disk_advance(f->disk, UINT64_C(101) * 1000000);
+        fixture_step_all(f);
+    }
+    cr_assert_eq(lahar_journals_durable_id(f->journals), count + 1);
+}
+
 static void check_view(struct fixture *f, uint64_t end_id)
 {
     struct lahar_resident_view view;
@@ -187,7 +198,7 @@ Test(journal_errors, a_failed_sync_is_never_tried_again)
     struct fixture f;
     fixture_create(&f, 4);
     fixture_open(&f, NULL);
-    append_many(&f, 10, LAHAR_DURABILITY_COMMIT);
+    append_without_commits(&f, 10);
     append_many(&f, 10, LAHAR_DURABILITY_INTERVAL);
     fixture_step_all(&f);
     /* The sync fails, the data is lost, and another sync would succeed. */
@@ -258,6 +269,16 @@ static void arm_errno(struct fixture *f, int sys_errno, uint64_t count)
                                ".journal");
 }
 
+/* Three durable events before append_by. */
+static void append_before(struct fixture *f, unsigned way)
+{
+    if (way == 2) {
+        append_without_commits(f, 3);
+    } else {
+        append_many(f, 3, LAHAR_DURABILITY_COMMIT);
+    }
+}
+
 /* The same by a commit that writes itself, by the writer's durable write, and by a plain one that a
  * sync follows. Returns the status of waiting for it. */
 static lahar_status append_by(struct fixture *f, unsigned way, uint64_t *id_out)
@@ -285,7 +306,7 @@ Test(journal_errors, what_passes_by_itself_is_tried_again)
         struct fixture f;
         fixture_create(&f, i + 1);
         fixture_open(&f, NULL);
-        append_many(&f, 3, LAHAR_DURABILITY_COMMIT);
+        append_before(&f, i % 3);
         arm_errno(&f, numbers[i / 3], 60);
         uint64_t id = 0;
         cr_assert_eq(append_by(&f, i % 3, &id), LAHAR_OK, "%s", f.error.message);
@@ -302,7 +323,7 @@ Test(journal_errors, every_kind_of_no_space_waits_and_writing_goes_on_when_it_re
         struct fixture f;
         fixture_create(&f, i + 1);
         fixture_open(&f, NULL);
-        append_many(&f, 3, LAHAR_DURABILITY_COMMIT);
+        append_before(&f, i % 3);
         arm_errno(&f, numbers[i / 3], UINT64_MAX / 2);
         uint64_t id = 0;
         lahar_status status = append_by(&f, i % 3, &id);
@@ -327,7 +348,7 @@ Test(journal_errors, every_other_failure_poisons_reads_go_on_and_reopening_recov
         struct fixture f;
         fixture_create(&f, i + 1);
         fixture_open(&f, NULL);
-        append_many(&f, 3, LAHAR_DURABILITY_COMMIT);
+        append_before(&f, i % 3);
         arm_errno(&f, numbers[i / 3], 1);
         uint64_t id = 0;
         cr_assert_eq(append_by(&f, i % 3, &id), LAHAR_POISONED);
@@ -380,7 +401,7 @@ Test(journal_errors, a_plain_write_that_is_invalid_poisons)
     struct fixture f;
     fixture_create(&f, 1);
     fixture_open(&f, NULL);
-    append_many(&f, 3, LAHAR_DURABILITY_COMMIT);
+    append_before(&f, 2);
     arm_errno(&f, EINVAL, 1);
     uint64_t id = 0;
     cr_assert_eq(append_by(&f, 2, &id), LAHAR_POISONED);
@@ -394,7 +415,7 @@ Test(journal_errors, a_transfer_of_nothing_is_tried_again_and_poisons_in_the_end
         struct fixture f;
         fixture_create(&f, way + 1);
         fixture_open(&f, NULL);
-        append_many(&f, 3, LAHAR_DURABILITY_COMMIT);
+        append_before(&f, way);
         arm(&f, LAHAR_SIM_FAULT_NOTHING, 60);
         uint64_t id = 0;
         cr_assert_eq(append_by(&f, way, &id), LAHAR_OK, "%s", f.error.message);
