@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "engine/segment/block_reader.h"
+#include "engine/segment/text_plan.h"
 #include "io/base/bytes.h"
 #include "io/base/crc32c.h"
 #include "io/base/error.h"
@@ -93,7 +94,7 @@ static uint64_t estimate_charge(const struct lahar_block *block, size_t size)
         }
         charge += (uint64_t)column->slot_count * 8 + (uint64_t)column->entry_count * 8;
         if (column->entries_encoding == LAHAR_ENTRIES_TEMPLATES) {
-            charge += block->header.raw_size;
+            charge += block->header.raw_size + lahar_text_plan_charge(block, column);
         } else if (column->entries_encoding != LAHAR_ENTRIES_RAW) {
             charge += (uint64_t)column->entry_count * 32;
         }
@@ -360,8 +361,16 @@ static lahar_status get_value(struct lahar_block *block, const struct lahar_bloc
     }
     uint32_t slot = 0;
     LAHAR_TRY(find_slot(block, element, row, 0, &slot, error));
-    LAHAR_TRY(lahar_block_need_column(block, element->column, element->rows, error));
     const struct lahar_block_column *column = &block->columns[element->column];
+    if (column->entries_encoding == LAHAR_ENTRIES_TEMPLATES) {
+        bool is_read = false;
+        LAHAR_TRY(lahar_block_text_at(block, element->column, slot, arena, &value->as.bytes,
+                                      &is_read, error));
+        if (is_read) {
+            return LAHAR_OK;
+        }
+    }
+    LAHAR_TRY(lahar_block_need_column(block, element->column, element->rows, error));
     switch (element->type) {
     case LAHAR_KEYWORD:
     case LAHAR_TEXT:
@@ -465,6 +474,11 @@ lahar_status lahar_block_check_all(struct lahar_block *block, lahar_error *error
         const struct lahar_byte_range range = {block->groups[i].raw_offset,
                                                block->groups[i].raw_size};
         LAHAR_TRY(lahar_block_need_bytes(block, range, error));
+    }
+    for (uint32_t i = 0; i < block->column_count; i++) {
+        /* Texts that are read singly do not show whether every variable is used up. */
+        atomic_store_explicit(&block->columns[i].single_reads, UINT32_MAX / 2,
+                              memory_order_relaxed);
     }
     const struct wanted_fields everything = {NULL, 0};
     struct lahar_arena arena;

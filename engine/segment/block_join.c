@@ -6,25 +6,17 @@
 #include <string.h>
 
 #include "engine/segment/block_reader.h"
+#include "engine/segment/text_plan.h"
 #include "io/base/bytes.h"
 #include "io/base/error.h"
-
-/* One template. */
-struct template
-{
-    const uint8_t *text; /* with gaps */
-    uint32_t size;
-    uint32_t first_gap; /* of its gaps' variables in join.variables */
-};
 
 struct join {
     struct lahar_block *block;
     const struct lahar_block_column *texts;
     const struct lahar_block_column *template_column;
-    struct template *templates; /* by entry of the template column */
-    uint32_t *variables;        /* by gap of all templates in turn */
-    uint32_t *next_slots;       /* by variable */
-    uint8_t *bytes;             /* the texts, room for as many bytes as rows had */
+    const struct lahar_text_plan *plan;
+    uint32_t *next_slots; /* by variable */
+    uint8_t *bytes;       /* the texts, room for as many bytes as rows had */
     uint32_t *ends;
 };
 
@@ -57,46 +49,27 @@ static lahar_status need_all(struct lahar_block *block, uint32_t number, lahar_e
     return column->is_text_lazy ? lahar_block_inflate(block, column->text_range, error) : LAHAR_OK;
 }
 
-/* Reads which variable stands in which gap. */
-static lahar_status read_gaps(struct join *join, lahar_error *error)
+static lahar_status make_plan(struct join *join, lahar_error *error)
 {
     struct lahar_block *block = join->block;
     const uint32_t count = join->template_column->entry_count;
-    const struct lahar_byte_range range = join->texts->entries_range;
-    join->templates = lahar_arena_allocate(&block->arena, count * sizeof join->templates[0] + 1);
-    /* A gap takes a byte of the section at least. */
-    join->variables =
-        lahar_arena_allocate(&block->arena, (size_t)range.size * sizeof(uint32_t) + 1);
     join->next_slots = lahar_arena_allocate(
         &block->arena, (size_t)join->texts->variable_count * sizeof(uint32_t) + 1);
-    if (join->templates == NULL || join->variables == NULL || join->next_slots == NULL) {
+    lahar_bytes *texts = lahar_arena_allocate(&block->arena, count * sizeof texts[0] + 1);
+    if (join->next_slots == NULL || texts == NULL) {
         return fail_memory(error);
     }
     memset(join->next_slots, 0, (size_t)join->texts->variable_count * sizeof(uint32_t));
-    struct lahar_reader reader = lahar_reader_of(block->image + range.offset, range.size);
-    uint32_t gap_count = 0;
     for (uint32_t i = 0; i < count; i++) {
-        const lahar_bytes text = entry_of(join->template_column, i);
-        const uint8_t *bytes = text.data;
-        join->templates[i] = (struct template){bytes, (uint32_t)text.size, gap_count};
-        for (size_t at = 0; at < text.size; at++) {
-            if (bytes[at] != LAHAR_TEMPLATE_GAP) {
-                continue;
-            }
-            const uint64_t variable = lahar_read_varint(&reader);
-            if (reader.failed || variable >= join->texts->variable_count) {
-                return fail_texts(error);
-            }
-            join->variables[gap_count++] = (uint32_t)variable;
-        }
+        texts[i] = entry_of(join->template_column, i);
     }
-    return lahar_reader_left(&reader) == 0 ? LAHAR_OK : fail_texts(error);
+    return lahar_text_plan_make(block, join->texts, texts, &join->plan, error);
 }
 
 /* Puts one text at to, which has room bytes; its size, or UINT64_MAX when it does not fit or a
  * variable is missing. */
-static uint64_t join_text(struct join *join, const struct template *template, uint8_t *to,
-                          uint64_t room)
+static uint64_t join_text(struct join *join, const struct lahar_text_template *template,
+                          uint8_t *to, uint64_t room)
 {
     uint64_t size = 0;
     uint32_t gap = template->first_gap;
@@ -115,7 +88,7 @@ static uint64_t join_text(struct join *join, const struct template *template, ui
             break;
         }
         next++;
-        const uint32_t variable = join->variables[gap++];
+        const uint32_t variable = join->plan->variables[gap++];
         const struct lahar_block_column *column =
             &join->block->columns[join->texts->templates + 1 + variable];
         const uint32_t slot = join->next_slots[variable]++;
@@ -141,7 +114,7 @@ static lahar_status join_all(struct join *join, struct lahar_block_column *texts
     for (uint32_t entry = 0; entry < texts->entry_count; entry++) {
         const uint32_t number = lahar_block_code(join->template_column, entry);
         const uint64_t size =
-            join_text(join, &join->templates[number], join->bytes + at, room - at);
+            join_text(join, &join->plan->templates[number], join->bytes + at, room - at);
         if (size == UINT64_MAX) {
             return fail_texts(error);
         }
@@ -178,7 +151,7 @@ static lahar_status join_parts(struct join *join, struct lahar_block_column *tex
     for (uint32_t i = 0; i <= texts->variable_count; i++) {
         LAHAR_TRY(need_all(join->block, texts->templates + i, error));
     }
-    LAHAR_TRY(read_gaps(join, error));
+    LAHAR_TRY(make_plan(join, error));
     return join_all(join, texts, error);
 }
 

@@ -32,6 +32,8 @@ struct lahar_byte_range {
     uint32_t size;
 };
 
+struct lahar_text_plan; /* engine/segment/text_plan.h */
+
 struct lahar_block_column {
     enum lahar_column_kind kind;
     enum lahar_codes_encoding codes_encoding;
@@ -44,16 +46,18 @@ struct lahar_block_column {
     struct lahar_byte_range text_range;
     uint32_t templates;      /* of entries in templates: their column, followed by */
     uint32_t variable_count; /* so many columns of variables */
-    bool is_part;            /* of texts: templates or a variable; decoded with them only */
-    bool is_item;            /* slots are items of lists: no row of their own */
-    bool is_damaged;         /* decoding failed once and is not tried again */
-    _Atomic bool is_ready;   /* what follows is decoded */
-    bool is_text_lazy;       /* the text spans groups: inflated entry by entry */
-    uint32_t *codes;         /* by slot; NULL: constant or identity */
-    const uint8_t *bytes;    /* BYTES and UUID: entries end to end, in the image or owned */
-    uint32_t *ends;          /* BYTES of varying size: end of each entry in bytes */
-    uint32_t fixed_size;     /* of every entry, where ends is NULL */
-    uint64_t *numbers;       /* INT: entries */
+    _Atomic(const struct lahar_text_plan *) plan; /* of texts read singly; NULL: none yet */
+    _Atomic uint32_t single_reads;
+    bool is_part;          /* of texts: templates or a variable; decoded with them only */
+    bool is_item;          /* slots are items of lists: no row of their own */
+    bool is_damaged;       /* decoding failed once and is not tried again */
+    _Atomic bool is_ready; /* what follows is decoded */
+    bool is_text_lazy;     /* the text spans groups: inflated entry by entry */
+    uint32_t *codes;       /* by slot; NULL: constant or identity */
+    const uint8_t *bytes;  /* BYTES and UUID: entries end to end, in the image or owned */
+    uint32_t *ends;        /* BYTES of varying size: end of each entry in bytes */
+    uint32_t fixed_size;   /* of every entry, where ends is NULL */
+    uint64_t *numbers;     /* INT: entries */
 };
 
 /* A field or a key, where it finds its values, and in which rows it has them. */

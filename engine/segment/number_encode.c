@@ -125,24 +125,113 @@ void lahar_numbers_encode(struct lahar_buffer *buffer, const uint64_t *values, u
     }
 }
 
-bool lahar_numbers_decode(const uint8_t *data, size_t size, uint64_t *values, uint32_t count)
+/* What stands in front of the numbers. */
+struct run {
+    struct lahar_reader reader; /* behind it */
+    uint8_t width;
+    uint64_t base;
+    uint64_t scale;
+};
+
+static bool read_run(const uint8_t *data, size_t size, struct run *run)
 {
-    struct lahar_reader reader = lahar_reader_of(data, size);
-    const uint8_t width = lahar_read_u8(&reader);
-    const uint8_t scale_code = lahar_read_u8(&reader);
-    const uint64_t base = (uint64_t)lahar_unzigzag(lahar_read_varint(&reader));
-    if (reader.failed || width > 8 || scale_code > SCALE_MAX) {
+    run->reader = lahar_reader_of(data, size);
+    run->width = lahar_read_u8(&run->reader);
+    const uint8_t scale_code = lahar_read_u8(&run->reader);
+    run->base = (uint64_t)lahar_unzigzag(lahar_read_varint(&run->reader));
+    if (run->reader.failed || run->width > 8 || scale_code > SCALE_MAX) {
         return false;
     }
-    const uint64_t scale = scales[scale_code];
-    if (width == 0) {
-        uint64_t value = base;
-        for (uint32_t i = 0; i < count; i++) {
-            value += (uint64_t)lahar_unzigzag(lahar_read_varint(&reader)) * scale;
-            values[i] = value;
+    run->scale = scales[scale_code];
+    return true;
+}
+
+/* Whether the next eight deltas are a byte each. */
+static bool has_byte_deltas(const struct lahar_reader *reader)
+{
+    return lahar_reader_left(reader) >= 8 &&
+           (lahar_load_u64(reader->next) & UINT64_C(0x8080808080808080)) == 0;
+}
+
+static int64_t byte_delta(uint8_t byte)
+{
+    return (byte >> 1) ^ -(byte & 1);
+}
+
+/* The sum of so many deltas. */
+static uint64_t sum_deltas(struct lahar_reader *reader, uint64_t count)
+{
+    uint64_t sum = 0;
+    while (count > 0) {
+        if (count < 8 || !has_byte_deltas(reader)) {
+            sum += (uint64_t)lahar_unzigzag(lahar_read_varint(reader));
+            count--;
+            continue;
         }
+        int64_t part = 0;
+        for (uint32_t i = 0; i < 8; i++) {
+            part += byte_delta(reader->next[i]);
+        }
+        sum += (uint64_t)part;
+        reader->next += 8;
+        count -= 8;
+    }
+    return sum;
+}
+
+/* Deltas into numbers. */
+static void add_deltas(struct lahar_reader *reader, uint64_t base, uint64_t scale, uint64_t *values,
+                       uint32_t count)
+{
+    uint64_t value = base;
+    uint32_t i = 0;
+    while (i < count) {
+        if (count - i < 8 || !has_byte_deltas(reader)) {
+            value += (uint64_t)lahar_unzigzag(lahar_read_varint(reader)) * scale;
+            values[i++] = value;
+            continue;
+        }
+        for (uint32_t k = 0; k < 8; k++) {
+            value += (uint64_t)byte_delta(reader->next[k]) * scale;
+            values[i++] = value;
+        }
+        reader->next += 8;
+    }
+}
+
+bool lahar_numbers_at(const uint8_t *data, size_t size, uint32_t count, uint32_t index,
+                      uint64_t *value_out)
+{
+    struct run run;
+    if (!read_run(data, size, &run)) {
+        return false;
+    }
+    if (run.width == 0) {
+        *value_out = run.base + sum_deltas(&run.reader, (uint64_t)index + 1) * run.scale;
+        return !run.reader.failed;
+    }
+    const uint8_t *planes = lahar_read_bytes(&run.reader, (uint64_t)run.width * count);
+    uint64_t v = 0;
+    for (uint32_t plane = 0; planes != NULL && plane < run.width; plane++) {
+        v |= (uint64_t)planes[(size_t)plane * count + index] << (8 * plane);
+    }
+    *value_out = run.base + v * run.scale;
+    return planes != NULL && lahar_reader_left(&run.reader) == 0;
+}
+
+bool lahar_numbers_decode(const uint8_t *data, size_t size, uint64_t *values, uint32_t count)
+{
+    struct run run;
+    if (!read_run(data, size, &run)) {
+        return false;
+    }
+    const uint32_t width = run.width;
+    const uint64_t base = run.base;
+    const uint64_t scale = run.scale;
+    if (width == 0) {
+        add_deltas(&run.reader, base, scale, values, count);
     } else {
-        const uint8_t *planes = lahar_read_bytes(&reader, (uint64_t)width * count);
+        const uint8_t *planes = lahar_read_bytes(&run.reader, (uint64_t)width * count);
         if (planes == NULL) {
             return false;
         }
@@ -154,5 +243,5 @@ bool lahar_numbers_decode(const uint8_t *data, size_t size, uint64_t *values, ui
             values[i] = base + v * scale;
         }
     }
-    return !reader.failed && lahar_reader_left(&reader) == 0;
+    return !run.reader.failed && lahar_reader_left(&run.reader) == 0;
 }

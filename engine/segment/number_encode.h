@@ -15,5 +15,8 @@ void lahar_numbers_encode(struct lahar_buffer *buffer, const uint64_t *values, u
 
 /* Reads exactly size bytes into count values; false when they are damaged. */
 bool lahar_numbers_decode(const uint8_t *data, size_t size, uint64_t *values, uint32_t count);
+/* The same of one of them, index below count. */
+bool lahar_numbers_at(const uint8_t *data, size_t size, uint32_t count, uint32_t index,
+                      uint64_t *value_out);
 
 #endif

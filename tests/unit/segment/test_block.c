@@ -412,6 +412,56 @@ Test(block, keeps_lines_that_hold_the_byte_of_a_gap)
     tear_down(&fixture);
 }
 
+/* Every text read from a block of which nothing was read before, and what stands of the others
+ * then. */
+static void check_single_texts(struct fixture *fixture)
+{
+    struct lahar_buffer out;
+    struct lahar_block_info info;
+    struct lahar_arena arena;
+    lahar_buffer_init(&out, &lahar_allocator_libc);
+    lahar_arena_init(&arena, &lahar_allocator_libc, 0);
+    cr_assert_eq(lahar_block_writer_finish(fixture->writer, &out, &info, NULL), LAHAR_OK);
+    for (uint32_t row = 0; row < fixture->count; row += row < 40 ? 1 : 7) {
+        uint8_t *copy = malloc(out.size);
+        memcpy(copy, out.data, out.size);
+        struct lahar_block *block = NULL;
+        lahar_event event;
+        lahar_error error = {0};
+        cr_assert_eq(lahar_block_create(copy, out.size, NULL, &lahar_allocator_libc, &block, NULL),
+                     LAHAR_OK);
+        const uint64_t charge = block->charge;
+        cr_assert_eq(lahar_block_read(block, row, &arena, &event, &error), LAHAR_OK, "%s",
+                     error.message);
+        const char *difference = samples_difference(&fixture->events[row], &event);
+        cr_assert_null(difference, "row %u: %s", row, difference);
+        for (uint32_t i = 0; i < block->column_count; i++) {
+            const struct lahar_block_column *column = &block->columns[i];
+            cr_assert(column->entries_encoding != LAHAR_ENTRIES_TEMPLATES || !column->is_ready);
+            cr_assert(!column->is_part || !column->is_ready);
+        }
+        cr_assert_leq(sizeof *block + block->header.size + block->header.image_size +
+                          block->arena.used_bytes,
+                      charge);
+        lahar_block_release(block);
+        lahar_arena_reset(&arena);
+    }
+    lahar_arena_deinit(&arena);
+    lahar_buffer_deinit(&out);
+}
+
+Test(block, puts_a_single_text_together_without_the_others)
+{
+    static const char *const separators[] = {" 3 retries ", " 1-2-3- ", " 0123abcd9 x5 x5 ", "7"};
+    for (size_t i = 0; i < sizeof separators / sizeof separators[0]; i++) {
+        struct fixture fixture;
+        set_up(&fixture, 40 + i, 1);
+        add_lines(&fixture, 400, separators[i]);
+        check_single_texts(&fixture);
+        tear_down(&fixture);
+    }
+}
+
 /* Puts a block's inflated image in place of its groups, as one group that is stored as it is, so
  * that damage reaches the decoders. */
 static uint8_t *store_plainly(const struct lahar_block *block, size_t *size_out)
@@ -437,8 +487,9 @@ static void seal(uint8_t *stored, size_t size, struct lahar_block_header header)
     lahar_block_header_write(stored, &header, table);
 }
 
-/* Reads every event of what may be a block; how many could be read. */
-static uint32_t read_all(const uint8_t *stored, size_t size)
+/* Reads every event of what may be a block, beginning anywhere, since the first texts are read
+ * singly; how many could be read. */
+static uint32_t read_all(const uint8_t *stored, size_t size, uint64_t start)
 {
     uint8_t *copy = malloc(size);
     memcpy(copy, stored, size);
@@ -449,8 +500,10 @@ static uint32_t read_all(const uint8_t *stored, size_t size)
     struct lahar_arena arena;
     lahar_arena_init(&arena, &lahar_allocator_libc, 0);
     uint32_t read = 0;
-    for (uint32_t row = 0; row < lahar_block_row_count(block); row++) {
+    const uint32_t count = lahar_block_row_count(block);
+    for (uint32_t i = 0; i < count; i++) {
         lahar_event event;
+        const uint32_t row = (uint32_t)((start + i) % count);
         const lahar_status status = lahar_block_read(block, row, &arena, &event, NULL);
         cr_assert(status == LAHAR_OK || status == LAHAR_CORRUPT);
         read += status == LAHAR_OK;
@@ -480,7 +533,7 @@ Test(block, survives_templates_with_any_bits_flipped)
     uint8_t *stored = store_plainly(block, &size);
     lahar_block_release(block);
     seal(stored, size, header);
-    cr_assert_eq(read_all(stored, size), 120);
+    cr_assert_eq(read_all(stored, size, 0), 120);
     const size_t start = LAHAR_BLOCK_HEADER_SIZE + LAHAR_BLOCK_GROUP_SIZE;
     uint32_t damaged = 0;
     for (uint64_t bit = 0; bit < (size - start) * 8; bit++) {
@@ -488,7 +541,7 @@ Test(block, survives_templates_with_any_bits_flipped)
         stored[start + bit / 8] ^= (uint8_t)(1U << (bit % 8));
         stored[start + other / 8] ^= (uint8_t)(1U << (other % 8));
         seal(stored, size, header);
-        damaged += read_all(stored, size) != 120;
+        damaged += read_all(stored, size, other) != 120;
         stored[start + other / 8] ^= (uint8_t)(1U << (other % 8));
         stored[start + bit / 8] ^= (uint8_t)(1U << (bit % 8));
     }

@@ -14,6 +14,11 @@ static void check(const uint64_t *values, uint32_t count)
     uint64_t *back = malloc(count * sizeof *back);
     cr_assert(lahar_numbers_decode(buffer.data, buffer.size, back, count));
     cr_assert_arr_eq(back, values, count * sizeof *back);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t value = ~values[i];
+        cr_assert(lahar_numbers_at(buffer.data, buffer.size, count, i, &value));
+        cr_assert_eq(value, values[i]);
+    }
     if (buffer.size > 0) {
         cr_assert_not(lahar_numbers_decode(buffer.data, buffer.size - 1, back, count));
     }
