@@ -81,6 +81,14 @@ lahar_status lahar_dictionary_next(struct lahar_dictionary_cursor *cursor, lahar
 lahar_status lahar_dictionary_seek(struct lahar_dictionary_cursor *cursor, const uint8_t *folded,
                                    size_t size, lahar_error *error);
 
+/* How many blocks there are, where one lies in the shard, and the walk going on with its first
+ * term. block: below the count. */
+uint64_t lahar_dictionary_block_count(const struct lahar_dictionary *dictionary);
+lahar_status lahar_dictionary_block_range(struct lahar_dictionary_cursor *cursor, uint64_t block,
+                                          uint64_t *begin_out, uint64_t *end_out,
+                                          lahar_error *error);
+void lahar_dictionary_go(struct lahar_dictionary_cursor *cursor, uint64_t block);
+
 /* Eight bytes of a term from depth on, big-endian, padded with zeros. */
 uint64_t lahar_dictionary_prefix(const uint8_t *term, size_t size, size_t depth);
 

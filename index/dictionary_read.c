@@ -12,7 +12,7 @@ static lahar_status corrupt(lahar_error *error)
     return lahar_fail(error, LAHAR_CORRUPT, "a dictionary block of an index shard is malformed");
 }
 
-static uint64_t block_count(const struct lahar_dictionary *dictionary)
+uint64_t lahar_dictionary_block_count(const struct lahar_dictionary *dictionary)
 {
     return (dictionary->term_count + LAHAR_SHARD_BLOCK_TERMS - 1) / LAHAR_SHARD_BLOCK_TERMS;
 }
@@ -53,7 +53,7 @@ static lahar_status read_top(struct lahar_dictionary_cursor *cursor, uint64_t bl
         const uint64_t first = cursor->dictionary.top / LAHAR_SHARD_TOP_ENTRY_SIZE;
         const uint64_t page = (first + block) / ENTRIES_A_PAGE * ENTRIES_A_PAGE;
         const uint64_t begin = page > first ? page - first : 0;
-        const uint64_t count = block_count(&cursor->dictionary);
+        const uint64_t count = lahar_dictionary_block_count(&cursor->dictionary);
         const uint64_t page_end = page + ENTRIES_A_PAGE - first;
         const uint64_t end = page_end < count ? page_end : count;
         LAHAR_TRY(lahar_page_view_open(
@@ -79,27 +79,39 @@ static void rewind_block(struct lahar_dictionary_cursor *cursor, uint64_t block)
     cursor->entry.folded_size = 0;
 }
 
-static lahar_status open_block(struct lahar_dictionary_cursor *cursor, uint64_t block,
-                               lahar_error *error)
+lahar_status lahar_dictionary_block_range(struct lahar_dictionary_cursor *cursor, uint64_t block,
+                                          uint64_t *begin_out, uint64_t *end_out,
+                                          lahar_error *error)
 {
     uint64_t prefix = 0;
-    uint64_t begin = 0;
-    uint64_t end = cursor->dictionary.end;
     /* 64 entries of a folded form, an exact form, and at most 32 bytes of the rest. */
     const uint64_t size_max =
         (uint64_t)LAHAR_SHARD_BLOCK_TERMS * (2 * LAHAR_SHARD_TERM_SIZE_MAX + 32);
+    *end_out = cursor->dictionary.end;
+    if (block + 1 < lahar_dictionary_block_count(&cursor->dictionary)) {
+        LAHAR_TRY(read_top(cursor, block + 1, &prefix, end_out, error));
+    }
+    LAHAR_TRY(read_top(cursor, block, &prefix, begin_out, error));
+    return *begin_out > *end_out || *end_out - *begin_out > size_max ? corrupt(error) : LAHAR_OK;
+}
+
+static lahar_status open_block(struct lahar_dictionary_cursor *cursor, uint64_t block,
+                               lahar_error *error)
+{
+    uint64_t begin = 0;
+    uint64_t end = 0;
     lahar_page_view_close(cursor->pages, &cursor->view);
-    if (block + 1 < block_count(&cursor->dictionary)) {
-        LAHAR_TRY(read_top(cursor, block + 1, &prefix, &end, error));
-    }
-    LAHAR_TRY(read_top(cursor, block, &prefix, &begin, error));
-    if (begin > end || end - begin > size_max) {
-        return corrupt(error);
-    }
+    LAHAR_TRY(lahar_dictionary_block_range(cursor, block, &begin, &end, error));
     LAHAR_TRY(lahar_page_view_open(cursor->pages, begin, end - begin, &cursor->view, error));
     cursor->view_size = end - begin;
     rewind_block(cursor, block);
     return LAHAR_OK;
+}
+
+void lahar_dictionary_go(struct lahar_dictionary_cursor *cursor, uint64_t block)
+{
+    cursor->next_term = block * LAHAR_SHARD_BLOCK_TERMS;
+    cursor->block_end = cursor->next_term;
 }
 
 static void unpack_hex(const uint8_t *packed, size_t size, uint8_t *digits)
@@ -247,7 +259,7 @@ lahar_status lahar_dictionary_seek(struct lahar_dictionary_cursor *cursor, const
                                    size_t size, lahar_error *error)
 {
     const size_t common = (size_t)cursor->dictionary.common;
-    uint64_t high = block_count(&cursor->dictionary);
+    uint64_t high = lahar_dictionary_block_count(&cursor->dictionary);
     if (high == 0) {
         return LAHAR_OK;
     }

@@ -226,11 +226,24 @@ lahar_status lahar_shard_terms(struct lahar_shard *shard, uint32_t field, lahar_
                                void *context, struct lahar_docset *set, bool *exact_out,
                                lahar_error *error);
 
-/* The same for those terms alone whose folded form holds the bytes of needle, or an escape
- * character, or is not known to its end. */
-lahar_status lahar_shard_terms_holding(struct lahar_shard *shard, uint32_t field,
-                                       lahar_bytes needle, lahar_term_filter accept, void *context,
-                                       struct lahar_docset *set, bool *exact_out,
+/* The same for some blocks of the dictionary, in which terms stand in the order of their folded
+ * forms, so that several threads can take a part each; and, unless needle is empty, for those terms
+ * alone whose folded form holds its bytes, or an escape character, or is not known to its end. */
+struct lahar_term_search {
+    uint64_t first_block;
+    uint64_t end_block; /* exclusive */
+    lahar_bytes needle;
+    lahar_term_filter accept;
+    void *context;
+};
+lahar_status lahar_shard_search_terms(struct lahar_shard *shard, uint32_t field,
+                                      const struct lahar_term_search *search,
+                                      struct lahar_docset *set, bool *exact_out,
+                                      lahar_error *error);
+uint64_t lahar_shard_term_block_count(const struct lahar_shard *shard, uint32_t field);
+/* The blocks in which the terms lie whose folded form begins with prefix. */
+lahar_status lahar_shard_prefix_blocks(struct lahar_shard *shard, uint32_t field,
+                                       lahar_bytes prefix, uint64_t *first_out, uint64_t *end_out,
                                        lahar_error *error);
 
 /* Visits the distinct terms of a KEYWORD field, exact form, with the number of their documents that

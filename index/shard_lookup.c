@@ -261,54 +261,6 @@ lahar_status lahar_shard_present(struct lahar_shard *shard, uint32_t field,
     return lahar_list_read(&shard->lists, shard->directory.fields[field].presence, set, error);
 }
 
-static bool may_hold(const struct lahar_dictionary_entry *entry, lahar_bytes needle)
-{
-    return needle.size == 0 ||
-           (entry->flags & (LAHAR_TERM_FOLDED_CUT | LAHAR_TERM_EXACT_CUT)) != 0 ||
-           memmem(entry->folded, entry->folded_size, needle.data, needle.size) != NULL ||
-           memchr(entry->folded, LAHAR_SHARD_ESCAPE_TERM[0], entry->folded_size) != NULL;
-}
-
-lahar_status lahar_shard_terms(struct lahar_shard *shard, uint32_t field, lahar_term_filter accept,
-                               void *context, struct lahar_docset *set, bool *exact_out,
-                               lahar_error *error)
-{
-    return lahar_shard_terms_holding(shard, field, (lahar_bytes){NULL, 0}, accept, context, set,
-                                     exact_out, error);
-}
-
-lahar_status lahar_shard_terms_holding(struct lahar_shard *shard, uint32_t field,
-                                       lahar_bytes needle, lahar_term_filter accept, void *context,
-                                       struct lahar_docset *set, bool *exact_out,
-                                       lahar_error *error)
-{
-    LAHAR_ASSERT(field < shard->directory.field_count);
-    const struct lahar_directory_field *entry = &shard->directory.fields[field];
-    LAHAR_ASSERT(entry->field_class == LAHAR_CLASS_KEYWORD ||
-                 entry->field_class == LAHAR_CLASS_TEXT);
-    struct lahar_dictionary_cursor cursor;
-    lahar_dictionary_begin(&cursor, &shard->pages, &entry->dictionary);
-    lahar_status status = LAHAR_OK;
-    while (status == LAHAR_OK) {
-        status = lahar_dictionary_next(&cursor, error);
-        if (status != LAHAR_OK) {
-            break;
-        }
-        if (!may_hold(&cursor.entry, needle)) {
-            continue;
-        }
-        const bool is_cut = (cursor.entry.flags & LAHAR_TERM_EXACT_CUT) != 0;
-        if (accept(context, cursor.entry.exact, cursor.entry.exact_size, is_cut)) {
-            status = lahar_list_read(&shard->lists, cursor.entry.reference, set, error);
-            if (is_cut) {
-                *exact_out = false;
-            }
-        }
-    }
-    lahar_dictionary_close(&cursor);
-    return status == LAHAR_NOT_FOUND ? LAHAR_OK : status;
-}
-
 lahar_status lahar_shard_term_counts(struct lahar_shard *shard, uint32_t field,
                                      const struct lahar_docset *within,
                                      lahar_term_count_visit visit, void *context,

@@ -167,6 +167,18 @@ static uint8_t *allocate_page(struct lahar_shard_pages *pages, size_t size)
     return data;
 }
 
+static lahar_status check_page(const struct lahar_shard_pages *pages, uint32_t page,
+                               const uint8_t *data, size_t size, lahar_error *error)
+{
+    const uint32_t expected = lahar_load_u32(pages->checksums + (size_t)page * 4);
+    const uint32_t found = lahar_shard_page_checksum(page, data, size);
+    return found == expected
+               ? LAHAR_OK
+               : lahar_fail(error, LAHAR_CORRUPT,
+                            "page %u of an index shard has checksum %08x, expected %08x", page,
+                            found, expected);
+}
+
 static lahar_status pin_page(struct lahar_shard_pages *pages, uint32_t page,
                              struct lahar_page_slot **slot_out, lahar_error *error)
 {
@@ -177,19 +189,14 @@ static lahar_status pin_page(struct lahar_shard_pages *pages, uint32_t page,
         if (data == NULL) {
             return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a page of a shard");
         }
-        const lahar_status status = pages->source.fetch(
+        lahar_status status = pages->source.fetch(
             pages->source.context, (uint64_t)page * LAHAR_SHARD_PAGE_SIZE, data, size, error);
+        if (status == LAHAR_OK) {
+            status = check_page(pages, page, data, size, error);
+        }
         if (status != LAHAR_OK) {
             lahar_release(pages->allocator, data);
             return status;
-        }
-        const uint32_t expected = lahar_load_u32(pages->checksums + (size_t)page * 4);
-        const uint32_t found = lahar_shard_page_checksum(page, data, size);
-        if (found != expected) {
-            lahar_release(pages->allocator, data);
-            return lahar_fail(error, LAHAR_CORRUPT,
-                              "page %u of an index shard has checksum %08x, expected %08x", page,
-                              found, expected);
         }
         install(pages, slot, data);
     }
@@ -304,4 +311,71 @@ void lahar_page_view_close(struct lahar_shard_pages *pages, struct lahar_page_vi
         lahar_release(pages->allocator, view->copy);
     }
     *view = (struct lahar_page_view){.data = NULL};
+}
+
+/* --- windows ------------------------------------------------------------------------ */
+
+static lahar_status fill_window(struct lahar_shard_pages *pages, struct lahar_page_window *window,
+                                uint64_t offset, uint64_t size, uint64_t limit, lahar_error *error)
+{
+    const uint64_t begin = offset / LAHAR_SHARD_PAGE_SIZE * LAHAR_SHARD_PAGE_SIZE;
+    const uint64_t wanted = offset + size > limit ? offset + size : limit;
+    uint64_t end =
+        (wanted + LAHAR_SHARD_PAGE_SIZE - 1) / LAHAR_SHARD_PAGE_SIZE * LAHAR_SHARD_PAGE_SIZE;
+    end = end < pages->body_size ? end : pages->body_size;
+    end = end - begin < LAHAR_PAGE_WINDOW_SIZE ? end : begin + LAHAR_PAGE_WINDOW_SIZE;
+    if (window->data == NULL) {
+        window->data =
+            lahar_allocate(pages->allocator, LAHAR_PAGE_WINDOW_SIZE + LAHAR_BITPACK_SLACK);
+        if (window->data == NULL) {
+            return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for pages of a shard");
+        }
+    }
+    window->begin = window->end = 0;
+    const size_t fetched = (size_t)(end - begin);
+    LAHAR_TRY(pages->source.fetch(pages->source.context, begin, window->data, fetched, error));
+    for (size_t at = 0; at < fetched; at += LAHAR_SHARD_PAGE_SIZE) {
+        const size_t left = fetched - at;
+        LAHAR_TRY(
+            check_page(pages, (uint32_t)((begin + at) / LAHAR_SHARD_PAGE_SIZE), window->data + at,
+                       left < LAHAR_SHARD_PAGE_SIZE ? left : (size_t)LAHAR_SHARD_PAGE_SIZE, error));
+    }
+    memset(window->data + fetched, 0, LAHAR_BITPACK_SLACK);
+    window->begin = begin;
+    window->end = end;
+    return LAHAR_OK;
+}
+
+lahar_status lahar_page_window_read(struct lahar_shard_pages *pages,
+                                    struct lahar_page_window *window, uint64_t offset,
+                                    uint64_t size, uint64_t limit, const uint8_t **data_out,
+                                    lahar_error *error)
+{
+    LAHAR_ASSERT(size <= LAHAR_PAGE_WINDOW_SIZE - LAHAR_SHARD_PAGE_SIZE);
+    if (!is_inside(pages, offset, size)) {
+        return lahar_fail(error, LAHAR_CORRUPT, "an index shard refers beyond its end");
+    }
+    if (pages->source.memory != NULL) {
+        *data_out = pages->source.memory + offset;
+        return LAHAR_OK;
+    }
+    if (offset < window->begin || offset + size > window->end) {
+        LAHAR_TRY(fill_window(pages, window, offset, size, limit, error));
+    }
+    *data_out = window->data + (offset - window->begin);
+    return LAHAR_OK;
+}
+
+void lahar_page_window_close(struct lahar_shard_pages *pages, struct lahar_page_window *window)
+{
+    lahar_release(pages->allocator, window->data);
+    *window = (struct lahar_page_window){.data = NULL};
+}
+
+bool lahar_shard_pages_keep(struct lahar_shard_pages *pages, uint64_t size)
+{
+    pthread_mutex_lock(&pages->mutex);
+    const uint64_t kept = (uint64_t)pages->resident_limit * LAHAR_SHARD_PAGE_SIZE;
+    pthread_mutex_unlock(&pages->mutex);
+    return pages->source.memory != NULL || size <= kept / 2;
 }

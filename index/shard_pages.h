@@ -12,6 +12,10 @@
 
 #include "index/shard.h"
 
+enum {
+    LAHAR_PAGE_WINDOW_SIZE = 8 * 16384
+};
+
 struct lahar_page_slot {
     /* Readers that hold the page; the top bit says that there is no page. */
     _Atomic uint32_t pins;
@@ -63,6 +67,24 @@ lahar_status lahar_shard_pages_copy(struct lahar_shard_pages *pages, uint64_t of
  * the last size bytes. Pages that fail their checksum are left to be fetched again. */
 lahar_status lahar_shard_pages_offer(struct lahar_shard_pages *pages, uint64_t offset,
                                      const uint8_t *data, size_t size, lahar_error *error);
+
+/* A stretch of pages that one reader goes through in order, fetched many at a time past the pages
+ * that are kept. Zeroed before first use; one thread. */
+struct lahar_page_window {
+    uint8_t *data; /* owned; NULL: none yet */
+    uint64_t begin;
+    uint64_t end; /* of the bytes in data, in the shard */
+};
+/* size bytes at offset, at most LAHAR_PAGE_WINDOW_SIZE less a page; good until the next call.
+ * Behind them stand LAHAR_BITPACK_SLACK readable bytes. Nothing beyond limit is fetched but the
+ * rest of its page. */
+lahar_status lahar_page_window_read(struct lahar_shard_pages *pages,
+                                    struct lahar_page_window *window, uint64_t offset,
+                                    uint64_t size, uint64_t limit, const uint8_t **data_out,
+                                    lahar_error *error);
+void lahar_page_window_close(struct lahar_shard_pages *pages, struct lahar_page_window *window);
+/* Whether so many bytes can be read again and again without being fetched again. */
+bool lahar_shard_pages_keep(struct lahar_shard_pages *pages, uint64_t size);
 
 uint32_t lahar_shard_page_checksum(uint64_t page, const void *data, size_t size);
 

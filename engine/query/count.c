@@ -17,7 +17,7 @@ bool lahar_query_wants_count(const struct lahar_query *query)
     }
 }
 
-static void fix_total(struct lahar_query *query, struct lahar_unit *unit, uint64_t total)
+void lahar_query_fix_total(struct lahar_query *query, struct lahar_unit *unit, uint64_t total)
 {
     if (!unit->is_counted) {
         unit->total = total;
@@ -26,32 +26,6 @@ static void fix_total(struct lahar_query *query, struct lahar_unit *unit, uint64
         (void)atomic_fetch_add_explicit(&query->settled_count, unit->event_count,
                                         memory_order_relaxed);
     }
-}
-
-lahar_status lahar_query_settle(struct lahar_query *query, struct lahar_unit_context *context,
-                                struct lahar_unit *unit, lahar_error *error)
-{
-    if (unit->has_unverified) {
-        uint32_t document = lahar_docset_next(&unit->unverified, 0);
-        while (document < unit->unverified.universe) {
-            LAHAR_TRY(lahar_query_check(query, error));
-            bool matches = false;
-            lahar_error reason = {0};
-            const lahar_status status =
-                lahar_unit_verify(unit, context, document, &matches, &reason);
-            if (status == LAHAR_CORRUPT) {
-                lahar_unit_drop_range(unit, context, document);
-            } else if (status != LAHAR_OK) {
-                if (error != NULL) {
-                    *error = reason;
-                }
-                return status;
-            }
-            document = lahar_docset_next(&unit->unverified, document);
-        }
-    }
-    fix_total(query, unit, lahar_unit_sum(unit));
-    return LAHAR_OK;
 }
 
 /* A unit that results are being taken from stays open. */
@@ -64,7 +38,7 @@ static lahar_status count_unit(struct lahar_query_worker *worker, struct lahar_u
     if (!was_open) {
         const lahar_status counted = lahar_unit_count(unit, &worker->context, &total, error);
         if (counted == LAHAR_OK) {
-            fix_total(worker->query, unit, total);
+            lahar_query_fix_total(worker->query, unit, total);
         }
         if (counted != LAHAR_UNSUPPORTED) {
             return counted;

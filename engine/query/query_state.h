@@ -131,6 +131,8 @@ lahar_status lahar_query_take_hit(struct lahar_query *query, const lahar_event *
  * taken out. */
 lahar_status lahar_query_settle(struct lahar_query *query, struct lahar_unit_context *context,
                                 struct lahar_unit *unit, lahar_error *error);
+/* Notes the total of a unit, once. */
+void lahar_query_fix_total(struct lahar_query *query, struct lahar_unit *unit, uint64_t total);
 /* Counts all units as the count mode asks. */
 lahar_status lahar_query_count(struct lahar_query *query, uint64_t *total_out,
                                lahar_relation *relation_out, lahar_error *error);

@@ -8,6 +8,7 @@
 #include "index/shard.h"
 
 struct lahar_query;
+struct lahar_query_worker;
 
 struct lahar_shard_query {
     struct lahar_shard *shard;
@@ -15,7 +16,8 @@ struct lahar_shard_query {
     const struct lahar_stream *stream;
     struct lahar_matcher *matcher;
     const lahar_allocator *allocator;
-    const struct lahar_query *query; /* that may have to stop; NULL: none */
+    struct lahar_query *query;         /* that may have to stop; NULL: none */
+    struct lahar_query_worker *worker; /* who asks; NULL: a thread of no job */
 };
 
 /* Attributes of all maps of a stream but the previous ones share their names in a shard: whether

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "engine/query/query_state.h"
+#include "engine/query/term_bounds.h"
 #include "io/base/error.h"
 
 /* --- look-ups ----------------------------------------------------------------- */
@@ -47,142 +47,6 @@ static lahar_status look_up_present(const struct lahar_shard_query *query, uint3
     return lahar_shard_lookup_end(&lookup, status, bounds_out);
 }
 
-/* --- terms ---------------------------------------------------------------------- */
-
-/* Where in a token of the text a piece of a needle must lie. */
-enum place {
-    PLACE_WHOLE_VALUE, /* the value satisfies the test */
-    PLACE_VALUE_TEXT,  /* the value, read as text, satisfies the test */
-    PLACE_TOKEN,       /* the token satisfies the pattern of the test */
-    PLACE_PREFIX,
-    PLACE_SUFFIX,
-    PLACE_INFIX
-};
-
-struct term_filter {
-    struct lahar_matcher *matcher;
-    const struct lahar_test *test;
-    lahar_bytes piece;
-    enum place place;
-    bool took_cut; /* a cut term was accepted: what it stands for must be verified */
-    const struct lahar_query *query;
-    uint32_t looked_at;
-    lahar_status
-        status; /* not LAHAR_OK: the query has to stop, the terms that follow are refused */
-    lahar_error *error;
-};
-
-/* Whether the query has to stop; the clock is looked at once in a while. */
-static bool has_to_stop(struct term_filter *filter)
-{
-    if ((++filter->looked_at & 127) == 0 && filter->query != NULL && filter->status == LAHAR_OK) {
-        filter->status = lahar_query_check(filter->query, filter->error);
-    }
-    return filter->status != LAHAR_OK;
-}
-
-/* Terms are short, and there are millions: a plain loop takes half the time of memmem on them. */
-static bool holds(const uint8_t *term, size_t size, lahar_bytes piece)
-{
-    const uint8_t *wanted = piece.data;
-    if (size > 64 || piece.size < 2) {
-        return memmem(term, size, piece.data, piece.size) != NULL;
-    }
-    for (size_t i = 0; i + piece.size <= size; i++) {
-        if (term[i] == wanted[0] && term[i + 1] == wanted[1] &&
-            memcmp(term + i, wanted, piece.size) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool accept_term(void *context, const uint8_t *term, size_t size, bool is_cut)
-{
-    struct term_filter *filter = context;
-    const lahar_bytes piece = filter->piece;
-    if (has_to_stop(filter)) {
-        return false;
-    }
-    if (is_cut) {
-        /* Only the beginning is known; it decides a prefix alone. */
-        const bool is_refused = filter->place == PLACE_PREFIX &&
-                                (size < piece.size || memcmp(term, piece.data, piece.size) != 0);
-        filter->took_cut = filter->took_cut || !is_refused;
-        return !is_refused;
-    }
-    switch (filter->place) {
-    case PLACE_WHOLE_VALUE:
-        return lahar_match_keyword(filter->matcher, filter->test, term, size);
-    case PLACE_VALUE_TEXT:
-        return lahar_match_text(filter->matcher, filter->test, term, size);
-    case PLACE_TOKEN:
-        return !(size == 1 && *term == LAHAR_SHARD_ESCAPE_TERM[0]) &&
-               lahar_match_token(filter->test, term, size);
-    case PLACE_PREFIX:
-        return size >= piece.size && memcmp(term, piece.data, piece.size) == 0;
-    case PLACE_SUFFIX:
-        return size >= piece.size && memcmp(term + size - piece.size, piece.data, piece.size) == 0;
-    case PLACE_INFIX:
-        return holds(term, size, piece);
-    }
-    return false;
-}
-
-static bool is_whole_utf8(lahar_bytes bytes);
-
-/* Bytes that the folded form of a value must hold to satisfy the test as a whole, or as text; none
- * when that is not known. */
-static lahar_bytes needle_of(const struct lahar_test *test, enum place place)
-{
-    const struct lahar_query_node *node = test->node;
-    const lahar_bytes none = {NULL, 0};
-    const lahar_bytes folded = is_whole_utf8(node->value) ? test->folded : none;
-    if (place != PLACE_WHOLE_VALUE && place != PLACE_VALUE_TEXT) {
-        return none;
-    }
-    switch (node->op) {
-    case LAHAR_TEST_CONTAINS:
-    case LAHAR_TEST_CONTAINS_EXACT:
-        return folded;
-    case LAHAR_TEST_REGEX:
-        return test->required == NULL || !is_whole_utf8(test->required->node->value)
-                   ? none
-                   : test->required->folded;
-    case LAHAR_TEST_MATCH:
-        if (node->is_pattern || place != PLACE_VALUE_TEXT) {
-            return none;
-        }
-        return test->token_count == 1 ? test->tokens[0].term : folded;
-    default:
-        return none;
-    }
-}
-
-static lahar_status look_up_terms(const struct lahar_shard_query *query, uint32_t field,
-                                  const struct lahar_test *test, enum place place,
-                                  lahar_bytes piece, struct lahar_bounds *bounds_out,
-                                  lahar_error *error)
-{
-    struct lahar_shard_lookup lookup;
-    struct term_filter filter = {.matcher = query->matcher,
-                                 .test = test,
-                                 .piece = piece,
-                                 .place = place,
-                                 .query = query->query,
-                                 .error = error};
-    LAHAR_TRY(lahar_shard_lookup_begin(query, &lookup, error));
-    lahar_status status =
-        lahar_shard_terms_holding(query->shard, field, needle_of(test, place), accept_term, &filter,
-                                  &lookup.set, &lookup.is_exact, error);
-    if (status == LAHAR_OK) {
-        status =
-            filter.status != LAHAR_OK ? filter.status : lahar_matcher_check(query->matcher, error);
-    }
-    lookup.is_exact = lookup.is_exact && !filter.took_cut;
-    return lahar_shard_lookup_end(&lookup, status, bounds_out);
-}
-
 /* --- keywords ------------------------------------------------------------------- */
 
 lahar_status lahar_shard_keyword_bounds(const struct lahar_shard_query *query, uint32_t field,
@@ -194,8 +58,8 @@ lahar_status lahar_shard_keyword_bounds(const struct lahar_shard_query *query, u
         return look_up_present(query, field, true, bounds_out, error);
     }
     if ((op != LAHAR_TEST_MATCH && op != LAHAR_TEST_EQUAL) || node->is_pattern) {
-        return look_up_terms(query, field, test, PLACE_WHOLE_VALUE, (lahar_bytes){NULL, 0},
-                             bounds_out, error);
+        return lahar_term_bounds(query, field, test, LAHAR_PLACE_WHOLE_VALUE,
+                                 (lahar_bytes){NULL, 0}, bounds_out, error);
     }
     struct lahar_shard_lookup lookup;
     LAHAR_TRY(lahar_shard_lookup_begin(query, &lookup, error));
@@ -239,32 +103,6 @@ static lahar_status phrase_bounds(const struct lahar_shard_query *query, uint32_
     return LAHAR_OK;
 }
 
-/* Whether the bytes are whole characters, so that text around them is read as tokens alike. */
-static bool is_whole_utf8(lahar_bytes bytes)
-{
-    const uint8_t *p = bytes.data;
-    size_t i = 0;
-    while (i < bytes.size) {
-        const uint8_t lead = p[i];
-        const size_t size = lead < 0x80   ? 1
-                            : lead < 0xc2 ? 0
-                            : lead < 0xe0 ? 2
-                            : lead < 0xf0 ? 3
-                            : lead < 0xf5 ? 4
-                                          : 0;
-        if (size == 0 || size > bytes.size - i) {
-            return false;
-        }
-        for (size_t j = 1; j < size; j++) {
-            if ((p[i + j] & 0xc0) != 0x80) {
-                return false;
-            }
-        }
-        i += size;
-    }
-    return true;
-}
-
 /* Texts in which a substring can be found. Tokens inside the needle stand whole in the text;
  * one at its edge may go on there. Bytes of an escape sequence belong to no token, so every text
  * with such a sequence is taken as well: it is marked by a token of its own. */
@@ -274,7 +112,7 @@ static lahar_status substring_bounds(const struct lahar_shard_query *query, uint
 {
     const lahar_bytes needle = test->node->value;
     if (test->token_count == 0 || memchr(needle.data, 0x1b, needle.size) != NULL ||
-        !is_whole_utf8(needle)) {
+        !lahar_is_whole_utf8(needle)) {
         return look_up_present(query, field, needle.size == 0, bounds_out, error);
     }
     lahar_status status = LAHAR_OK;
@@ -285,10 +123,10 @@ static lahar_status substring_bounds(const struct lahar_shard_query *query, uint
         if (!token->is_at_start && !token->is_at_end) {
             status = token_bounds(query, field, token->term, &next, error);
         } else {
-            const enum place place = !token->is_at_start ? PLACE_PREFIX
-                                     : !token->is_at_end ? PLACE_SUFFIX
-                                                         : PLACE_INFIX;
-            status = look_up_terms(query, field, test, place, token->term, &next, error);
+            const enum lahar_term_place place = !token->is_at_start ? LAHAR_PLACE_PREFIX
+                                                : !token->is_at_end ? LAHAR_PLACE_SUFFIX
+                                                                    : LAHAR_PLACE_INFIX;
+            status = lahar_term_bounds(query, field, test, place, token->term, &next, error);
         }
         if (status == LAHAR_OK) {
             status = lahar_bounds_and(bounds_out, &next, error);
@@ -315,8 +153,8 @@ lahar_status lahar_shard_words_bounds(const struct lahar_shard_query *query, uin
                                       const struct lahar_test *test,
                                       struct lahar_bounds *bounds_out, lahar_error *error)
 {
-    return look_up_terms(query, field, test, PLACE_VALUE_TEXT, (lahar_bytes){NULL, 0}, bounds_out,
-                         error);
+    return lahar_term_bounds(query, field, test, LAHAR_PLACE_VALUE_TEXT, (lahar_bytes){NULL, 0},
+                             bounds_out, error);
 }
 
 static lahar_status text_match_bounds(const struct lahar_shard_query *query, uint32_t field,
@@ -324,8 +162,8 @@ static lahar_status text_match_bounds(const struct lahar_shard_query *query, uin
                                       struct lahar_bounds *bounds_out, lahar_error *error)
 {
     if (test->node->is_pattern) {
-        return test->is_token_pattern ? look_up_terms(query, field, test, PLACE_TOKEN,
-                                                      (lahar_bytes){NULL, 0}, bounds_out, error)
+        return test->is_token_pattern ? lahar_term_bounds(query, field, test, LAHAR_PLACE_TOKEN,
+                                                          (lahar_bytes){NULL, 0}, bounds_out, error)
                                       : look_up_present(query, field, false, bounds_out, error);
     }
     if (test->token_count == 0) {

@@ -96,6 +96,7 @@ static struct lahar_shard_query shard_query_of(const struct lahar_unit *unit,
                                       .stream = lahar_schema_stream(context->catalog, unit->stream),
                                       .matcher = context->matcher,
                                       .query = context->query,
+                                      .worker = context->worker,
                                       .allocator = context->allocator};
 }
 
@@ -449,11 +450,13 @@ static bool is_excluded(const struct lahar_unit_context *context, const struct l
     return time_ns < context->prune.time.first_ns || time_ns > context->prune.time.last_ns;
 }
 
-/* Reads a document and asks the filter and the host about it. */
-static lahar_status match_document(struct lahar_unit *unit, struct lahar_unit_context *context,
-                                   uint32_t document, bool *matches_out, lahar_error *error)
+/* Asks the filter and the host about it. */
+lahar_status lahar_unit_decide(struct lahar_unit *unit, struct lahar_unit_context *context,
+                               uint32_t document, bool *matches_out, lahar_error *error)
 {
     lahar_event event;
+    *matches_out = false;
+    context->scanned_events++;
     if (unit->segment == NULL) {
         const struct lahar_unit_row *row = NULL;
         LAHAR_TRY(resident_row(unit, context, document, &row, error));
@@ -474,6 +477,14 @@ static lahar_status match_document(struct lahar_unit *unit, struct lahar_unit_co
     return LAHAR_OK;
 }
 
+void lahar_unit_note(struct lahar_unit *unit, uint32_t document, bool matches)
+{
+    remove_document(&unit->unverified, document);
+    if (!matches) {
+        remove_document(&unit->may, document);
+    }
+}
+
 lahar_status lahar_unit_verify(struct lahar_unit *unit, struct lahar_unit_context *context,
                                uint32_t document, bool *matches_out, lahar_error *error)
 {
@@ -481,13 +492,8 @@ lahar_status lahar_unit_verify(struct lahar_unit *unit, struct lahar_unit_contex
     if (!unit->has_unverified || !lahar_docset_has(&unit->unverified, document)) {
         return LAHAR_OK;
     }
-    *matches_out = false;
-    context->scanned_events++;
-    LAHAR_TRY(match_document(unit, context, document, matches_out, error));
-    remove_document(&unit->unverified, document);
-    if (!*matches_out) {
-        remove_document(&unit->may, document);
-    }
+    LAHAR_TRY(lahar_unit_decide(unit, context, document, matches_out, error));
+    lahar_unit_note(unit, document, *matches_out);
     return LAHAR_OK;
 }
 

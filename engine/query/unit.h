@@ -21,7 +21,8 @@ struct lahar_query_prune {
 
 /* What the units of one query share. */
 struct lahar_unit_context {
-    const struct lahar_query *query; /* whose units they are */
+    struct lahar_query *query;         /* whose units they are */
+    struct lahar_query_worker *worker; /* whose context it is; NULL: of no job */
     const struct lahar_snapshot *snapshot;
     const struct lahar_schema_catalog *catalog;
     const lahar_allocator *allocator;
@@ -106,6 +107,12 @@ lahar_status lahar_unit_id(struct lahar_unit *unit, struct lahar_unit_context *c
 lahar_status lahar_unit_time(struct lahar_unit *unit, struct lahar_unit_context *context,
                              uint32_t document, int64_t *time_out, lahar_error *error);
 
+/* Decides a document by reading it, whatever the sets say, and leaves them as they are; of an
+ * event file, a copy of the unit may be used, whose block is its own. */
+lahar_status lahar_unit_decide(struct lahar_unit *unit, struct lahar_unit_context *context,
+                               uint32_t document, bool *matches_out, lahar_error *error);
+/* Takes the answer into the sets. */
+void lahar_unit_note(struct lahar_unit *unit, uint32_t document, bool matches);
 /* Decides a document that is in may. */
 lahar_status lahar_unit_verify(struct lahar_unit *unit, struct lahar_unit_context *context,
                                uint32_t document, bool *matches_out, lahar_error *error);

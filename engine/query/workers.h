@@ -1,13 +1,19 @@
 /* Work on many units by several threads: the units are handed out in order through one counter,
- * and each is one thread's alone. What is found does not depend on the number of threads. */
+ * and each is one thread's. Where a unit holds much work of one kind, such as a large dictionary to
+ * go through or many blocks to read, its thread offers that in pieces, which threads take that have
+ * no unit left. What is found does not depend on the number of threads. */
 #ifndef LAHAR_QUERY_WORKERS_H
 #define LAHAR_QUERY_WORKERS_H
 
 #include "engine/query/query_state.h"
 
+struct lahar_query_run;
+
 /* One thread's part. */
 struct lahar_query_worker {
     struct lahar_query *query;
+    struct lahar_query_run *run;
+    uint32_t index;                    /* below lahar_query_worker_count */
     struct lahar_unit_context context; /* its own; added to the query's at the end */
     struct lahar_matcher matcher;
     void *share; /* the job's, for this worker */
@@ -35,5 +41,19 @@ uint32_t lahar_query_worker_count(const struct lahar_query *query);
  * returned. */
 lahar_status lahar_query_run_job(struct lahar_query *query, const struct lahar_query_job *job,
                                  lahar_error *error);
+
+/* Pieces of the work on one unit. */
+struct lahar_query_split {
+    lahar_status (*work)(struct lahar_query_worker *worker, void *context, uint32_t piece,
+                         lahar_error *error);
+    void *context;
+    uint32_t count;
+};
+
+/* Does all pieces, in any order, by the threads that are free, and returns when they are done; of
+ * several failures that of the first piece is returned. worker: who has the unit in work; NULL:
+ * a thread of which the job does not know, which starts others. */
+lahar_status lahar_query_run_split(struct lahar_query *query, struct lahar_query_worker *worker,
+                                   const struct lahar_query_split *split, lahar_error *error);
 
 #endif
