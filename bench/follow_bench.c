@@ -100,17 +100,6 @@ static bool create_source(struct bench *bench, const char *name, const char *pat
 
 /* --- parse ------------------------------------------------------------------------------ */
 
-/* A line of W2 as a record of CSV. */
-static size_t put_csv(const struct workload_w2_line *line, char *out)
-{
-    return (size_t)snprintf(out, WORKLOAD_W2_LINE_SIZE_MAX,
-                            "%" PRId64 ",%s,%" PRIu32 ",%s,%016" PRIx64 ",%" PRIu32
-                            ",\"%s, item %" PRIu32 "\",%" PRIu32 ",%" PRIu32 ",%" PRIu32 "\n",
-                            line->time_ms, line->level, line->thread, line->logger, line->request,
-                            line->host, line->message, line->item, line->duration_ms, line->status,
-                            line->bytes);
-}
-
 static bool write_lines(const char *path, lahar_format format, uint64_t size)
 {
     struct workload_w2 workload;
@@ -123,13 +112,12 @@ static bool write_lines(const char *path, lahar_format format, uint64_t size)
     workload_w2_init(&workload, 1);
     uint64_t written = 0;
     if (format == LAHAR_FORMAT_CSV) {
-        written = (uint64_t)fprintf(
-            file, "time,level,thread,logger,request,host,text,duration,status,bytes\n");
+        written = (uint64_t)fprintf(file, "%s", WORKLOAD_W2_CSV_HEADER);
     }
     for (uint64_t i = 0; written < size; i++) {
         struct workload_w2_line line;
         workload_w2_line(&workload, i, &line);
-        const size_t count = format == LAHAR_FORMAT_CSV    ? put_csv(&line, text)
+        const size_t count = format == LAHAR_FORMAT_CSV    ? workload_w2_csv(&line, text)
                              : format == LAHAR_FORMAT_JSON ? workload_w2_json(&line, text)
                                                            : workload_w2_text(&line, text);
         (void)fwrite(text, 1, count, file);

@@ -133,3 +133,30 @@ size_t workload_w2_json(const struct workload_w2_line *line, char *out)
     at = text_string(at, "\"}\n");
     return (size_t)(at - out);
 }
+
+size_t workload_w2_csv(const struct workload_w2_line *line, char *out)
+{
+    char *at = text_decimal(out, (uint64_t)line->time_ms);
+    *at++ = ',';
+    at = text_string(at, line->level);
+    *at++ = ',';
+    at = text_decimal(at, line->thread);
+    *at++ = ',';
+    at = text_string(at, line->logger);
+    *at++ = ',';
+    at = text_hex(at, line->request, 16);
+    *at++ = ',';
+    at = text_decimal(at, line->host);
+    at = text_string(at, ",\"");
+    at = text_string(at, line->message);
+    at = text_string(at, ", item ");
+    at = text_decimal(at, line->item);
+    at = text_string(at, "\",");
+    at = text_decimal(at, line->duration_ms);
+    *at++ = ',';
+    at = text_decimal(at, line->status);
+    *at++ = ',';
+    at = text_decimal(at, line->bytes);
+    *at++ = '\n';
+    return (size_t)(at - out);
+}

@@ -41,9 +41,13 @@ void workload_w2_init(struct workload_w2 *workload, uint64_t seed);
 void workload_w2_line(const struct workload_w2 *workload, uint64_t index,
                       struct workload_w2_line *line_out);
 
-/* Both write at most WORKLOAD_W2_LINE_SIZE_MAX bytes, the newline included, and
+#define WORKLOAD_W2_CSV_HEADER "time,level,thread,logger,request,host,text,duration,status,bytes\n"
+
+/* All write at most WORKLOAD_W2_LINE_SIZE_MAX bytes, the newline included, and
  * return how many. */
 size_t workload_w2_text(const struct workload_w2_line *line, char *out);
 size_t workload_w2_json(const struct workload_w2_line *line, char *out);
+/* A record below WORKLOAD_W2_CSV_HEADER, of which the text is quoted and has a comma. */
+size_t workload_w2_csv(const struct workload_w2_line *line, char *out);
 
 #endif
