@@ -378,21 +378,32 @@ static lahar_status take_piece(struct lahar_follow_worker *worker, struct lahar_
     return status;
 }
 
-/* Bytes up to and with the last LF; 0 when there is none. */
-static size_t complete_size(const struct lahar_line_feed *feed)
+/* Bytes up to and with the last LF of the first size bytes; 0 when there is none. */
+static size_t complete_size(const struct lahar_line_feed *feed, size_t size)
 {
-    const uint8_t *last = feed->size == 0 ? NULL : memrchr(feed->data, '\n', feed->size);
+    const uint8_t *last = size == 0 ? NULL : memrchr(feed->data, '\n', size);
     return last == NULL ? 0 : (size_t)(last - feed->data) + 1;
 }
 
-/* Whether no line of the feed's first size bytes can be above the limit. */
-static bool has_ordinary_lines(const struct lahar_follow_source *source,
-                               const struct lahar_line_feed *feed, size_t size)
+/* Many lines at a time, while together they are no longer than one may be, so that none of them is
+ * too long. */
+static lahar_status take_ordinary_lines(struct lahar_follow_worker *worker,
+                                        const struct lahar_follow_source *source,
+                                        struct lahar_file_poll *poll, struct lahar_line_feed *feed,
+                                        bool *stopped_out, lahar_error *error)
 {
-    const uint8_t *first = memchr(feed->data, '\n', feed->size);
-    const size_t first_size = first == NULL ? feed->size : (size_t)(first - feed->data);
-    return first_size <= source->spec.line_size_max &&
-           size - first_size <= source->spec.line_size_max;
+    const bool by_lines = !has_independent_lines(source);
+    while (!*stopped_out) {
+        const uint64_t limit = source->spec.line_size_max;
+        const size_t window = feed->size < limit ? feed->size : (size_t)limit;
+        const size_t complete =
+            feed->is_last && window == feed->size ? window : complete_size(feed, window);
+        if (complete == 0) {
+            return LAHAR_OK;
+        }
+        LAHAR_TRY(take_piece(worker, poll, feed, complete, by_lines, stopped_out, error));
+    }
+    return LAHAR_OK;
 }
 
 lahar_status lahar_line_feed_take(struct lahar_follow_worker *worker,
@@ -403,18 +414,17 @@ lahar_status lahar_line_feed_take(struct lahar_follow_worker *worker,
     struct lahar_text_reader *reader = NULL;
     bool is_stopped = false;
     LAHAR_TRY(lahar_line_feed_reader(worker, source, poll, &reader, error));
-    const size_t complete = feed->is_last ? feed->size : complete_size(feed);
     const bool is_plain = lahar_encoding_unit(poll->next.encoding) == 1 &&
                           (poll->next.flags & LAHAR_CURSOR_LONG_LINE) == 0;
     if (is_plain && spans_lines(source)) {
+        const size_t complete = feed->is_last ? feed->size : complete_size(feed, feed->size);
         return complete == 0 && feed->size <= source->spec.line_size_max
                    ? LAHAR_OK
                    : take_piece(worker, poll, feed, complete == 0 ? feed->size : complete, false,
                                 &is_stopped, error);
     }
-    if (is_plain && complete != 0 && has_ordinary_lines(source, feed, complete)) {
-        LAHAR_TRY(take_piece(worker, poll, feed, complete, !has_independent_lines(source),
-                             &is_stopped, error));
+    if (is_plain) {
+        LAHAR_TRY(take_ordinary_lines(worker, source, poll, feed, &is_stopped, error));
     }
     return is_stopped ? LAHAR_OK
                       : take_single_lines(worker, source, poll, feed, &is_stopped, error);

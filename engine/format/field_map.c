@@ -60,10 +60,11 @@ lahar_status lahar_field_map_build(struct lahar_field_map *map, const lahar_allo
                                    const struct lahar_columns *columns, bool is_bare,
                                    const char *time_field, lahar_error *error)
 {
+    const uint32_t version = map->version + 1;
     if (map->allocator != NULL) {
         lahar_field_map_deinit(map);
     }
-    *map = (struct lahar_field_map){.allocator = allocator};
+    *map = (struct lahar_field_map){.allocator = allocator, .version = version};
     LAHAR_TRY(make_room(map, (size_t)stream->field_count + 1, error));
     bool has_time_field = time_field == NULL;
     for (uint32_t i = 0; i < stream->field_count; i++) {

@@ -29,7 +29,8 @@ struct lahar_field_map {
     uint16_t *slots;                   /* owned; index + 1, 0 is free; open addressing */
     uint32_t entry_count;
     uint32_t slot_mask;
-    bool has_dotted; /* some name has a dot: names of nested values are worth looking up */
+    uint32_t version; /* 1 and more: how many times it was built, for who keeps entries */
+    bool has_dotted;  /* some name has a dot: names of nested values are worth looking up */
     const struct lahar_stream *stream; /* of which it was made */
     const lahar_allocator *allocator;
 };

@@ -5,16 +5,16 @@
 #include "engine/format/text_reader_internal.h"
 #include "io/base/error.h"
 
-enum lahar_record_put lahar_text_reader_put_entry(struct lahar_text_reader *reader,
+enum lahar_record_put lahar_text_reader_put_where(struct lahar_text_reader *reader,
                                                   const struct lahar_field_entry *entry,
-                                                  lahar_bytes name, lahar_bytes value, bool is_null)
+                                                  bool is_filled, lahar_bytes name,
+                                                  lahar_bytes value, bool is_null)
 {
     struct lahar_record *record = &reader->record;
     if (entry != NULL && entry->is_time && !is_null) {
         lahar_record_take_time(record, value);
     }
-    if (entry == NULL || !entry->is_declared || entry->type == LAHAR_MAP ||
-        lahar_record_has(record, entry->field)) {
+    if (!is_filled) {
         return lahar_record_add_pair(record, 0, name, value, is_null) ? LAHAR_PUT_PAIR
                                                                       : LAHAR_PUT_NO_MEMORY;
     }
@@ -22,6 +22,15 @@ enum lahar_record_put lahar_text_reader_put_entry(struct lahar_text_reader *read
         return lahar_record_put_null(record, entry) ? LAHAR_PUT_EXACT : LAHAR_PUT_NO_MEMORY;
     }
     return lahar_record_put_text(record, entry, value);
+}
+
+enum lahar_record_put lahar_text_reader_put_entry(struct lahar_text_reader *reader,
+                                                  const struct lahar_field_entry *entry,
+                                                  lahar_bytes name, lahar_bytes value, bool is_null)
+{
+    const bool is_filled = entry != NULL && entry->is_declared && entry->type != LAHAR_MAP &&
+                           !lahar_record_has(&reader->record, entry->field);
+    return lahar_text_reader_put_where(reader, entry, is_filled, name, value, is_null);
 }
 
 enum lahar_record_put lahar_text_reader_put(struct lahar_text_reader *reader, lahar_bytes name,

@@ -37,21 +37,17 @@ void lahar_record_reset(struct lahar_record *record)
     record->time_ns = LAHAR_TIME_OF_ARRIVAL;
 }
 
-lahar_value *lahar_record_add(struct lahar_record *record, uint32_t field, lahar_type type)
+bool lahar_record_grow_values(struct lahar_record *record)
 {
-    if (record->value_count == record->value_capacity) {
-        const size_t capacity = record->value_capacity == 0 ? 32 : record->value_capacity * 2;
-        lahar_value *values =
-            lahar_reallocate(record->allocator, record->values, capacity * sizeof *values);
-        if (values == NULL) {
-            return NULL;
-        }
-        record->values = values;
-        record->value_capacity = capacity;
+    const size_t capacity = record->value_capacity == 0 ? 32 : record->value_capacity * 2;
+    lahar_value *values =
+        lahar_reallocate(record->allocator, record->values, capacity * sizeof *values);
+    if (values == NULL) {
+        return false;
     }
-    lahar_value *value = &record->values[record->value_count++];
-    *value = (lahar_value){.field = field, .type = type};
-    return value;
+    record->values = values;
+    record->value_capacity = capacity;
+    return true;
 }
 
 bool lahar_record_has(const struct lahar_record *record, uint32_t field)
@@ -153,6 +149,10 @@ enum lahar_record_put lahar_record_put_text(struct lahar_record *record,
     bool is_canonical;
     if (value == NULL) {
         return LAHAR_PUT_NO_MEMORY;
+    }
+    if (entry->type == LAHAR_KEYWORD || entry->type == LAHAR_TEXT || entry->type == LAHAR_BYTES) {
+        value->as.bytes = text;
+        return LAHAR_PUT_EXACT;
     }
     if (!lahar_value_parse(text, value, &is_canonical)) {
         record->value_count--;

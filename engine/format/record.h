@@ -53,8 +53,19 @@ void lahar_record_init(struct lahar_record *record, const lahar_allocator *alloc
 void lahar_record_deinit(struct lahar_record *record);
 void lahar_record_reset(struct lahar_record *record);
 
+bool lahar_record_grow_values(struct lahar_record *record);
 /* Room for one more value, all zero; NULL when memory is refused. */
-lahar_value *lahar_record_add(struct lahar_record *record, uint32_t field, lahar_type type);
+static inline lahar_value *lahar_record_add(struct lahar_record *record, uint32_t field,
+                                            lahar_type type)
+{
+    if (record->value_count == record->value_capacity && !lahar_record_grow_values(record)) {
+        return NULL;
+    }
+    lahar_value *value = &record->values[record->value_count++];
+    *value = (lahar_value){.field = field, .type = type};
+    return value;
+}
+
 bool lahar_record_has(const struct lahar_record *record, uint32_t field);
 bool lahar_record_add_bytes(struct lahar_record *record, uint32_t field, lahar_type type,
                             lahar_bytes bytes);

@@ -5,6 +5,7 @@
 
 #include "engine/format/scan.h"
 #include "engine/format/text_reader_internal.h"
+#include "io/base/error.h"
 
 void lahar_rows_fail(struct lahar_rows *rows, const char *failure, size_t failure_at)
 {
@@ -281,12 +282,27 @@ static lahar_status behind_record(struct lahar_text_reader *reader, const uint8_
     return status;
 }
 
+lahar_status lahar_rows_run(struct lahar_text_reader *reader, const uint8_t *data, size_t size,
+                            bool by_lines, size_t *consumed_out, lahar_error *error)
+{
+    *consumed_out = 0;
+    if (reader->kind != LAHAR_KIND_TABLE || reader->rows.state != LAHAR_ROWS_BETWEEN ||
+        reader->rows.start != 0 || size == 0) {
+        return LAHAR_OK;
+    }
+    return lahar_table_run(reader, data, size, by_lines, consumed_out, error);
+}
+
 lahar_status lahar_rows_consume(struct lahar_text_reader *reader, const uint8_t *data, size_t size,
                                 bool is_last, size_t *consumed_out, lahar_error *error)
 {
     struct lahar_rows *rows = &reader->rows;
     size_t done = 0;
     for (;;) {
+        size_t run = 0;
+        LAHAR_TRY(lahar_rows_run(reader, data + done, size - done, false, &run, error));
+        done += run;
+        *consumed_out = done;
         const uint8_t *p = data + done;
         const size_t left = size - done;
         const enum lahar_rows_state before = rows->state;

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/format/marks.h"
 #include "io/base/allocator.h"
 #include "io/base/arena.h"
 #include "io/base/buffer.h"
@@ -50,6 +51,7 @@ struct lahar_table_parser {
     bool has_escapes; /* inside the field */
     bool has_lf;      /* of the record that is done */
     bool has_cr;
+    bool has_inner_lf; /* lahar_table_scan: some quoted field of the record holds an LF */
 };
 
 enum lahar_table_result {
@@ -67,6 +69,15 @@ void lahar_table_parser_reset(struct lahar_table_parser *parser);
 /* Parses the record at data, which is at most 4 GiB and not empty when is_last. */
 enum lahar_table_result lahar_table_parse(struct lahar_table_parser *parser, const uint8_t *data,
                                           size_t size, bool is_last);
+
+/* What lahar_table_scan has to have marked. */
+struct lahar_mark_set lahar_table_marks(const struct lahar_table_style *style);
+
+/* The record at data, below end, when it is plain to see: whole, with its LF, without a fault, no
+ * longer than a window. False: lahar_table_parse has to say what it is; the parser is to be reset
+ * for it. marks are of lahar_table_marks. */
+bool lahar_table_scan(struct lahar_table_parser *parser, struct lahar_marks *marks,
+                      const uint8_t *data, const uint8_t *end);
 
 /* The field's value, in data or in the arena. Whether the field stands for null is the caller's to
  * see. False when memory is refused. */

@@ -346,6 +346,7 @@ static lahar_status consume_carried(struct lahar_text_reader *reader, bool is_la
     if (reader->carry.has_failed) {
         return lahar_text_reader_no_memory(error);
     }
+    lahar_marks_forget(&reader->marks);
     LAHAR_TRY(consume(reader, carried, reader->carry.size, is_last, &consumed, error));
     drop_carried(&reader->carry, consumed);
     return LAHAR_OK;
@@ -358,6 +359,7 @@ static lahar_status feed(struct lahar_text_reader *reader, const uint8_t *data, 
         const size_t slice = size < SLICE_SIZE_MAX ? size : SLICE_SIZE_MAX;
         if (reader->carry.size == 0) {
             size_t consumed = 0;
+            lahar_marks_forget(&reader->marks);
             LAHAR_TRY(consume(reader, data, slice, false, &consumed, error));
             lahar_buffer_put(&reader->carry, data + consumed, slice - consumed);
             data += slice;
@@ -456,24 +458,41 @@ static void end_line(struct lahar_text_reader *reader)
     }
 }
 
+/* One line, as a file of its own. */
+static lahar_status write_line(struct lahar_text_reader *reader, const uint8_t *line, size_t size,
+                               lahar_error *error)
+{
+    size_t consumed = 0;
+    if (!reader->is_started || reader->line <= reader->skip_lines) {
+        LAHAR_TRY(lahar_text_reader_write(reader, line, size, error));
+        LAHAR_TRY(lahar_text_reader_finish(reader, error));
+    } else {
+        LAHAR_TRY(consume(reader, line, size, true, &consumed, error));
+    }
+    end_line(reader);
+    return LAHAR_OK;
+}
+
 lahar_status lahar_text_reader_write_lines(struct lahar_text_reader *reader, const void *data,
                                            size_t size, lahar_error *error)
 {
     const uint8_t *p = data;
     LAHAR_TRY(follow_schema(reader, error));
+    lahar_marks_forget(&reader->marks);
     while (size != 0) {
-        const uint8_t *newline = memchr(p, '\n', size);
-        const size_t line_size = newline == NULL ? size : (size_t)(newline - p) + 1;
-        if (!reader->is_started || reader->line <= reader->skip_lines) {
-            LAHAR_TRY(lahar_text_reader_write(reader, p, line_size, error));
-            LAHAR_TRY(lahar_text_reader_finish(reader, error));
-        } else {
-            size_t consumed = 0;
-            LAHAR_TRY(consume(reader, p, line_size, true, &consumed, error));
+        size_t run = 0;
+        if (reader->is_started && reader->line > reader->skip_lines) {
+            LAHAR_TRY(lahar_rows_run(reader, p, size, true, &run, error));
         }
-        end_line(reader);
-        p += line_size;
-        size -= line_size;
+        p += run;
+        size -= run;
+        if (size != 0) {
+            const uint8_t *newline = memchr(p, '\n', size);
+            const size_t line_size = newline == NULL ? size : (size_t)(newline - p) + 1;
+            LAHAR_TRY(write_line(reader, p, line_size, error));
+            p += line_size;
+            size -= line_size;
+        }
     }
     return LAHAR_OK;
 }

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "engine/event/schema.h"
+#include "engine/format/marks.h"
 #include "io/base/allocator.h"
 #include "lahar/event.h"
 #include "lahar/ingest.h"
@@ -45,6 +46,7 @@ struct lahar_text_reader_options {
     bool allow_ragged;        /* CSV and TSV: rows may have fewer or more fields than the header */
     bool ignores_error_limit; /* input_format_allow_errors_num is the caller's to apply */
     size_t record_size_max;   /* bytes; not 0, below 1 GiB */
+    enum lahar_simd simd;     /* for tests; 0: what the machine has */
     lahar_text_emit emit;
     void *emit_context;
     /* May be NULL. line counts from 1, offset is the record's first byte. */

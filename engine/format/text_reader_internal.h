@@ -11,6 +11,7 @@
 #include "engine/format/framing.h"
 #include "engine/format/json.h"
 #include "engine/format/lines.h"
+#include "engine/format/marks.h"
 #include "engine/format/record.h"
 #include "engine/format/table.h"
 #include "engine/format/text_reader.h"
@@ -49,7 +50,14 @@ struct lahar_json_rows {
 struct lahar_table_column {
     lahar_bytes name;
     const struct lahar_field_entry *entry; /* NULL: an attribute */
+    bool is_filled;                        /* the field takes a cell */
+    bool is_repeated;                      /* unless an earlier column has filled it */
     bool has_default;
+    bool lacks_empty; /* an empty cell is null: the type has no empty value */
+};
+
+enum {
+    LAHAR_TABLE_MESSAGE_SIZE = 200
 };
 
 struct lahar_table_rows {
@@ -58,8 +66,10 @@ struct lahar_table_rows {
     struct lahar_buffer header;              /* the header record as it stands in the file, or as
                                                 it would for a format without one */
     struct lahar_table_column *columns;      /* owned; of the header's fields */
-    const void *mapped;       /* the field map's entries that columns point to, or NULL */
-    struct lahar_arena arena; /* names of columns */
+    struct lahar_buffer shape_head;          /* what the shape of each row begins with */
+    struct lahar_buffer exceptions;          /* of the row: the end of its shape */
+    uint32_t mapped_version;                 /* of the field map that columns point to, or 0 */
+    struct lahar_arena arena;                /* names of columns */
     lahar_bytes null_text;
     size_t header_start; /* of the parsed text in header */
     bool has_header;
@@ -119,6 +129,7 @@ struct lahar_text_reader {
         struct lahar_cell_rows cells;
     } of;
     struct lahar_document *document; /* JSON; owned */
+    struct lahar_marks marks;        /* of TABLE and JSON; of the bytes that are being consumed */
 };
 
 /* Consume what they can of data and store how much. The bytes not consumed come again, with
@@ -129,6 +140,11 @@ lahar_status lahar_blob_consume(struct lahar_text_reader *reader, const uint8_t 
                                 bool is_last, size_t *consumed_out, lahar_error *error);
 lahar_status lahar_rows_consume(struct lahar_text_reader *reader, const uint8_t *data, size_t size,
                                 bool is_last, size_t *consumed_out, lahar_error *error);
+
+/* Delivers records that are plain to see, from the start of data on, between records; see
+ * lahar_table_run. */
+lahar_status lahar_rows_run(struct lahar_text_reader *reader, const uint8_t *data, size_t size,
+                            bool by_lines, size_t *consumed_out, lahar_error *error);
 
 /* Set up and take down what their kinds need; destroying is right after any failure. */
 lahar_status lahar_line_rows_init(struct lahar_text_reader *reader, lahar_error *error);
@@ -163,7 +179,12 @@ lahar_status lahar_nifi_log_map(struct lahar_text_reader *reader, lahar_bytes li
 /* Whether a line begins a record of NiFi's log. */
 bool lahar_nifi_log_is_start(const uint8_t *text, size_t size);
 
-/* A value under a name: into the declared field, or as an attribute. PAIR: the latter. */
+/* A value under a name: into the declared field, or as an attribute. PAIR: the latter. is_filled:
+ * the entry is of a field that can take a scalar and has none yet. */
+enum lahar_record_put lahar_text_reader_put_where(struct lahar_text_reader *reader,
+                                                  const struct lahar_field_entry *entry,
+                                                  bool is_filled, lahar_bytes name,
+                                                  lahar_bytes value, bool is_null);
 enum lahar_record_put lahar_text_reader_put_entry(struct lahar_text_reader *reader,
                                                   const struct lahar_field_entry *entry,
                                                   lahar_bytes name, lahar_bytes value,
@@ -224,6 +245,15 @@ enum lahar_parsed lahar_table_inside(struct lahar_text_reader *reader, const uin
                                      size_t size, bool is_last);
 lahar_status lahar_table_take(struct lahar_text_reader *reader, const uint8_t *data,
                               lahar_error *error);
+/* Delivers rows from the start of data on, as many as are plain to see, and stores how many bytes
+ * they have. by_lines: no row goes beyond its line. The general steps have to take what comes
+ * next. */
+lahar_status lahar_table_run(struct lahar_text_reader *reader, const uint8_t *data, size_t size,
+                             bool by_lines, size_t *consumed_out, lahar_error *error);
+/* The row that the parser has found at text, into the record. LAHAR_INVALID: it does not fit,
+ * message says why; LAHAR_NO_MEMORY. */
+lahar_status lahar_table_map_row(struct lahar_text_reader *reader, const uint8_t *text,
+                                 char message[LAHAR_TABLE_MESSAGE_SIZE]);
 /* The record that is whole is the header. */
 lahar_status lahar_table_take_header(struct lahar_text_reader *reader, const uint8_t *data,
                                      size_t size, lahar_error *error);
