@@ -9,15 +9,6 @@
 #include "engine/format/time_text.h"
 #include "engine/format/value_text.h"
 
-/* A value together with the name under which it was met. */
-struct place {
-    lahar_bytes name;
-    const struct lahar_field_entry *entry; /* the declared field of that name, or NULL */
-    size_t map_index;
-    bool is_element;
-    bool is_map;
-};
-
 static const char *type_name(lahar_type type)
 {
     static const char *const names[] = {"",     "keyword", "text",          "uuid",
@@ -60,9 +51,9 @@ static void put_field(struct lahar_document *document, uint8_t mark, uint32_t fi
 
 /* A token leaves its own text at most once, with its quotes, and at most an '=', an
  * '&' or '@' with a field, and a mark with a digit; a container also its end. */
-static size_t shape_size_max(const struct lahar_json_parser *parser)
+static size_t shape_size_max(size_t size, size_t token_count)
 {
-    return parser->position + parser->token_count * 16 + 16;
+    return size + token_count * 16 + 16;
 }
 
 static void put_literal(struct lahar_document *document, const struct lahar_json_token *token)
@@ -88,10 +79,8 @@ static bool put_time_style(struct lahar_document *document, const struct lahar_j
                            lahar_bytes text, int64_t time_ns)
 {
     if (token->kind == LAHAR_JSON_STRING) {
-        char again[LAHAR_TIME_TEXT_SIZE_MAX];
-        const size_t fraction = text.size > 21 ? text.size - 21 : 0;
-        if (fraction > 9 || text.size != lahar_time_format(time_ns, (unsigned)fraction, again) ||
-            memcmp(text.data, again, text.size) != 0) {
+        unsigned fraction;
+        if (!lahar_time_is_canonical(text, time_ns, &fraction)) {
             return false;
         }
         put_mark(document, 't');
@@ -148,7 +137,8 @@ static lahar_status put_declared(struct lahar_document *document,
 }
 
 static lahar_status put_pair(struct lahar_document *document, const struct lahar_json_token *token,
-                             const struct place *place, lahar_bytes text, bool is_lossy)
+                             const struct lahar_document_place *place, lahar_bytes text,
+                             bool is_lossy)
 {
     struct lahar_record *record = document->record;
     const bool is_null = token->kind == LAHAR_JSON_NULL;
@@ -166,11 +156,12 @@ static lahar_status put_pair(struct lahar_document *document, const struct lahar
 
 /* Of an object's members or the walk's other values, whether the field can take a
  * scalar that was met under its name: text in an array goes to the attributes. */
-static bool fills_field(const struct lahar_document *document, const struct place *place)
+static bool fills_field(const struct lahar_document *document,
+                        const struct lahar_document_place *place)
 {
     const struct lahar_field_entry *entry = place->entry;
     return entry != NULL && entry->is_declared && entry->type != LAHAR_MAP && !place->is_element &&
-           !lahar_record_has(document->record, entry->field);
+           (place->is_first || !lahar_record_has(document->record, entry->field));
 }
 
 static bool is_text_type(lahar_type type)
@@ -179,7 +170,8 @@ static bool is_text_type(lahar_type type)
 }
 
 static lahar_status put_scalar(struct lahar_document *document,
-                               const struct lahar_json_token *token, const struct place *place)
+                               const struct lahar_json_token *token,
+                               const struct lahar_document_place *place)
 {
     struct lahar_record *record = document->record;
     const struct lahar_field_entry *entry = place->entry;
@@ -201,6 +193,17 @@ static lahar_status put_scalar(struct lahar_document *document,
         return refuse(document, entry, (lahar_bytes){"an array", 8});
     }
     return put_pair(document, token, place, text, is_lossy);
+}
+
+static lahar_status learn_scalar(struct lahar_document *document,
+                                 const struct lahar_json_token *token,
+                                 const struct lahar_document_place *place)
+{
+    const struct lahar_buffer *shape = &document->record->shape;
+    lahar_document_plan_before(document->plan, document->text, token, place, shape);
+    const lahar_status status = put_scalar(document, token, place);
+    lahar_document_plan_behind(document->plan, token, shape);
+    return status;
 }
 
 /* An item of a declared list: a scalar other than null. */
@@ -267,7 +270,7 @@ static lahar_status put_list(struct lahar_document *document, uint32_t array,
 
 /* place by value: so that the caller's can live in registers. */
 static lahar_status open_object(struct lahar_document *document, uint32_t index,
-                                const struct place place, bool is_root)
+                                const struct lahar_document_place place, bool is_root)
 {
     struct lahar_record *record = document->record;
     if (!lahar_json_mark_duplicates(document->text, document->tokens, index, &record->arena)) {
@@ -298,7 +301,7 @@ static lahar_status open_object(struct lahar_document *document, uint32_t index,
 
 /* The value at tokens[*index], moved behind what was taken of it. */
 static lahar_status put_value(struct lahar_document *document, uint32_t *index,
-                              const struct place *place)
+                              const struct lahar_document_place *place)
 {
     const struct lahar_json_token *token = &document->tokens[*index];
     const struct lahar_field_entry *entry = place->entry;
@@ -307,10 +310,14 @@ static lahar_status put_value(struct lahar_document *document, uint32_t *index,
         return open_object(document, at, *place, false);
     }
     if (token->kind != LAHAR_JSON_ARRAY) {
-        return put_scalar(document, token, place);
+        return document->plan == NULL ? put_scalar(document, token, place)
+                                      : learn_scalar(document, token, place);
     }
     if (entry != NULL && (entry->type == LAHAR_LIST_UUID || entry->type == LAHAR_LIST_KEYWORD) &&
         !place->is_element && !lahar_record_has(document->record, entry->field)) {
+        if (document->plan != NULL) {
+            document->plan->is_learnable = false;
+        }
         *index = token->end;
         return put_list(document, at, entry);
     }
@@ -340,7 +347,8 @@ static uint8_t *join(struct lahar_arena *arena, lahar_bytes prefix, lahar_bytes 
 /* The full name of a member and the field declared under it. */
 static lahar_status find_place(struct lahar_document *document,
                                const struct lahar_document_frame *frame,
-                               const struct lahar_json_token *key, struct place *place_out)
+                               const struct lahar_json_token *key,
+                               struct lahar_document_place *place_out)
 {
     struct lahar_arena *arena = &document->record->arena;
     const struct lahar_field_map *fields = document->fields;
@@ -355,6 +363,7 @@ static lahar_status find_place(struct lahar_document *document,
     place_out->entry = NULL;
     place_out->map_index = frame->map_index;
     place_out->is_element = false;
+    place_out->is_first = false;
     place_out->is_map = frame->is_map;
     if (frame->has_prefix) {
         uint8_t *joined = join(arena, frame->prefix, name);
@@ -372,20 +381,50 @@ static lahar_status find_place(struct lahar_document *document,
     return LAHAR_OK;
 }
 
+lahar_status lahar_document_map_plan(struct lahar_document *document, const uint8_t *text,
+                                     size_t size, const struct lahar_document_plan *plan,
+                                     struct lahar_record *record)
+{
+    const uint8_t *shape = plan->shape.data;
+    document->text = text;
+    document->record = record;
+    if (!lahar_buffer_reserve(&record->shape,
+                              plan->shape.size + shape_size_max(size, plan->slot_count))) {
+        return LAHAR_NO_MEMORY;
+    }
+    for (size_t i = 0; i < plan->slot_count; i++) {
+        const struct lahar_plan_slot *slot = &plan->slots[i];
+        put_text(document, shape, slot->shape_size);
+        shape += slot->shape_size;
+        const lahar_status status = put_scalar(document, &slot->value, &slot->place);
+        if (status != LAHAR_OK) {
+            return status;
+        }
+    }
+    put_text(document, shape, plan->tail_shape_size);
+    return LAHAR_OK;
+}
+
 lahar_status lahar_document_map(struct lahar_document *document, const uint8_t *text,
                                 const struct lahar_json_parser *parser,
-                                const struct lahar_field_map *fields, struct lahar_record *record)
+                                const struct lahar_field_map *fields, struct lahar_record *record,
+                                struct lahar_document_plan *plan)
 {
     document->text = text;
     document->tokens = parser->tokens;
     document->record = record;
     document->fields = fields;
     document->depth = 0;
-    if (!lahar_buffer_reserve(&record->shape, shape_size_max(parser))) {
+    document->plan = plan;
+    if (plan != NULL) {
+        lahar_document_plan_begin(plan);
+    }
+    if (!lahar_buffer_reserve(&record->shape,
+                              shape_size_max(parser->position, parser->token_count))) {
         return LAHAR_NO_MEMORY;
     }
     put_mark(document, LAHAR_SHAPE_JSON);
-    lahar_status status = open_object(document, 0, (struct place){0}, true);
+    lahar_status status = open_object(document, 0, (struct lahar_document_place){0}, true);
     uint32_t index = 1;
     while (status == LAHAR_OK && document->depth > 0) {
         const struct lahar_document_frame *frame = &document->stack[document->depth - 1];
@@ -394,11 +433,11 @@ lahar_status lahar_document_map(struct lahar_document *document, const uint8_t *
             document->depth--;
             continue;
         }
-        struct place place = {.name = frame->prefix,
-                              .entry = frame->entry,
-                              .map_index = frame->map_index,
-                              .is_element = true,
-                              .is_map = frame->is_map};
+        struct lahar_document_place place = {.name = frame->prefix,
+                                             .entry = frame->entry,
+                                             .map_index = frame->map_index,
+                                             .is_element = true,
+                                             .is_map = frame->is_map};
         if (frame->is_object) {
             const struct lahar_json_token *key = &document->tokens[index++];
             if ((key->flags & LAHAR_JSON_DROPPED) != 0) {
@@ -412,5 +451,10 @@ lahar_status lahar_document_map(struct lahar_document *document, const uint8_t *
         }
         status = put_value(document, &index, &place);
     }
-    return status;
+    if (plan == NULL || status != LAHAR_OK) {
+        return status;
+    }
+    return lahar_document_plan_end(plan, text, parser->position, &record->shape, fields->version)
+               ? LAHAR_OK
+               : LAHAR_NO_MEMORY;
 }

@@ -24,6 +24,7 @@
 #ifndef LAHAR_FORMAT_DOCUMENT_H
 #define LAHAR_FORMAT_DOCUMENT_H
 
+#include "engine/format/document_plan.h"
 #include "engine/format/field_map.h"
 #include "engine/format/json.h"
 #include "engine/format/record.h"
@@ -50,16 +51,22 @@ struct lahar_document {
     struct lahar_json_token *tokens;
     struct lahar_record *record;
     const struct lahar_field_map *fields;
+    struct lahar_document_plan *plan; /* that is learnt, or NULL */
     size_t depth;
     char failure[LAHAR_DOCUMENT_FAILURE_SIZE];
     struct lahar_document_frame stack[LAHAR_JSON_DEPTH_MAX];
 };
 
 /* Maps the object that the parser has read from text into the record, which points
- * into text afterwards. LAHAR_INVALID: a value does not fit its declared field, failure says which;
- * LAHAR_NO_MEMORY. */
+ * into text afterwards. plan, when it is not NULL, learns from it. LAHAR_INVALID: a value does not
+ * fit its declared field, failure says which; LAHAR_NO_MEMORY. */
 lahar_status lahar_document_map(struct lahar_document *document, const uint8_t *text,
                                 const struct lahar_json_parser *parser,
-                                const struct lahar_field_map *fields, struct lahar_record *record);
+                                const struct lahar_field_map *fields, struct lahar_record *record,
+                                struct lahar_document_plan *plan);
+/* The same for a document of size bytes that the plan has matched. */
+lahar_status lahar_document_map_plan(struct lahar_document *document, const uint8_t *text,
+                                     size_t size, const struct lahar_document_plan *plan,
+                                     struct lahar_record *record);
 
 #endif

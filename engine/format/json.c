@@ -84,8 +84,7 @@ static bool is_hex(uint8_t c)
     return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
 }
 
-/* Bytes of the escape at p, 0 when it is not one, -1 when the input ends in it. */
-static int escape_size(const uint8_t *p, const uint8_t *end)
+int lahar_json_escape_size(const uint8_t *p, const uint8_t *end)
 {
     if (end - p < 2) {
         return -1;
@@ -127,7 +126,7 @@ static enum lahar_json_result take_string(struct lahar_json_parser *parser,
         if (*p != '\\') {
             return fail(parser, (size_t)(p - data), "control character inside a string");
         }
-        const int escape = escape_size(p, end);
+        const int escape = lahar_json_escape_size(p, end);
         if (escape == 0) {
             return fail(parser, (size_t)(p - data), "unknown escape inside a string");
         }
@@ -150,9 +149,7 @@ static const uint8_t *skip_digits(const uint8_t *p, const uint8_t *end)
     return p;
 }
 
-/* Behind the number that begins at start, NULL when there is none; end when the
- * input ends inside it or right behind it. */
-static const uint8_t *number_end(const uint8_t *start, const uint8_t *end)
+const uint8_t *lahar_json_number_end(const uint8_t *start, const uint8_t *end)
 {
     const uint8_t *p = start + (*start == '-');
     const uint8_t *digits = p;
@@ -185,7 +182,7 @@ static const uint8_t *number_end(const uint8_t *start, const uint8_t *end)
 static enum lahar_json_result take_number(struct lahar_json_parser *parser, const uint8_t *data,
                                           size_t size, size_t start, bool is_last)
 {
-    const uint8_t *end = number_end(data + start, data + size);
+    const uint8_t *end = lahar_json_number_end(data + start, data + size);
     if (end == data + size && !is_last) {
         parser->position = start;
         return LAHAR_JSON_MORE;

@@ -86,6 +86,13 @@ static inline bool lahar_json_is_space(uint8_t c)
     return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
+/* Bytes of the escape at p, a backslash below end; 0 when it is not one, -1 when the input ends in
+ * it. */
+int lahar_json_escape_size(const uint8_t *p, const uint8_t *end);
+/* Behind the number at start, which is a digit or a minus below end. NULL when there is none; end
+ * when the input ends inside it or right behind it. */
+const uint8_t *lahar_json_number_end(const uint8_t *start, const uint8_t *end);
+
 /* Resolves the escapes of a string's text, which the parser has accepted, into
  * out (at least size bytes). Returns the bytes written. A surrogate without its
  * partner becomes U+FFFD and sets *is_lossy_out. */

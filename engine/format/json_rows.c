@@ -88,7 +88,7 @@ static lahar_status map_object(struct lahar_text_reader *reader, const uint8_t *
     }
     lahar_record_reset(&reader->record);
     return lahar_document_map(reader->document, text, &reader->of.json.parser, &reader->fields,
-                              &reader->record);
+                              &reader->record, lahar_json_plan_to_learn(reader));
 }
 
 /* Another value than an object: its text is the message. */

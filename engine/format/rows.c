@@ -286,11 +286,17 @@ lahar_status lahar_rows_run(struct lahar_text_reader *reader, const uint8_t *dat
                             bool by_lines, size_t *consumed_out, lahar_error *error)
 {
     *consumed_out = 0;
-    if (reader->kind != LAHAR_KIND_TABLE || reader->rows.state != LAHAR_ROWS_BETWEEN ||
-        reader->rows.start != 0 || size == 0) {
+    if (reader->rows.state != LAHAR_ROWS_BETWEEN || reader->rows.start != 0 || size == 0) {
         return LAHAR_OK;
     }
-    return lahar_table_run(reader, data, size, by_lines, consumed_out, error);
+    switch (reader->kind) {
+    case LAHAR_KIND_JSON:
+        return lahar_json_run(reader, data, size, by_lines, consumed_out, error);
+    case LAHAR_KIND_TABLE:
+        return lahar_table_run(reader, data, size, by_lines, consumed_out, error);
+    default:
+        return LAHAR_OK;
+    }
 }
 
 lahar_status lahar_rows_consume(struct lahar_text_reader *reader, const uint8_t *data, size_t size,

@@ -58,6 +58,7 @@ static lahar_status init_kind(struct lahar_text_reader *reader, lahar_error *err
     switch (reader->kind) {
     case LAHAR_KIND_JSON:
         lahar_json_parser_init(&reader->of.json.parser, reader->options.allocator);
+        lahar_json_plans_init(reader);
         reader->document = lahar_allocate(reader->options.allocator, sizeof *reader->document);
         return reader->document == NULL ? lahar_text_reader_no_memory(error) : LAHAR_OK;
     case LAHAR_KIND_TABLE:
@@ -74,6 +75,7 @@ static void deinit_kind(struct lahar_text_reader *reader)
     switch (reader->kind) {
     case LAHAR_KIND_JSON:
         lahar_json_parser_deinit(&reader->of.json.parser);
+        lahar_json_plans_deinit(reader);
         lahar_release(reader->options.allocator, reader->document);
         break;
     case LAHAR_KIND_TABLE:

@@ -39,11 +39,22 @@ struct lahar_rows {
     size_t failure_at;   /* byte of the record */
 };
 
+enum {
+    LAHAR_JSON_PLAN_COUNT = 4
+};
+
 struct lahar_json_rows {
     struct lahar_json_parser parser;
-    bool is_in_array;  /* inside an enclosing array */
-    bool allows_comma; /* a record has ended and no comma has come */
-    bool is_value;     /* COMPLETE: the record is not an object */
+    struct lahar_document_plan plans[LAHAR_JSON_PLAN_COUNT];
+    uint32_t miss_count; /* documents that were like no plan, less those that were */
+    uint32_t rest_count; /* documents that are not to be tried */
+    uint32_t rest_size;  /* the next rest */
+    uint8_t recent;      /* the plan that matched last */
+    uint8_t oldest;      /* the one that learnt last */
+    bool has_plans;      /* the format can have them */
+    bool is_in_array;    /* inside an enclosing array */
+    bool allows_comma;   /* a record has ended and no comma has come */
+    bool is_value;       /* COMPLETE: the record is not an object */
 };
 
 /* What a column of the header stands for. */
@@ -238,6 +249,14 @@ enum lahar_parsed lahar_json_line(struct lahar_text_reader *reader, const uint8_
                                   size_t size, bool is_last);
 lahar_status lahar_json_take(struct lahar_text_reader *reader, const uint8_t *data,
                              lahar_error *error);
+/* Plans of documents (document_plan.h): set up once the options are final. */
+void lahar_json_plans_init(struct lahar_text_reader *reader);
+void lahar_json_plans_deinit(struct lahar_text_reader *reader);
+/* The plan that the next document that is parsed is to teach; NULL: none. */
+struct lahar_document_plan *lahar_json_plan_to_learn(struct lahar_text_reader *reader);
+/* As lahar_table_run, of documents that are like a plan and end with their line. */
+lahar_status lahar_json_run(struct lahar_text_reader *reader, const uint8_t *data, size_t size,
+                            bool by_lines, size_t *consumed_out, lahar_error *error);
 
 enum lahar_gap lahar_table_gap(struct lahar_text_reader *reader, const uint8_t *data, size_t size,
                                size_t limit, bool is_last, size_t *at);

@@ -98,8 +98,25 @@ static bool parse_text(lahar_bytes text, int64_t offset_seconds, bool any, int64
     return is_parsed && lahar_moment_to_ns(&m, time_ns_out);
 }
 
+bool lahar_time_is_canonical(lahar_bytes text, int64_t time_ns, unsigned *fraction_digits_out)
+{
+    const uint8_t *p = text.data;
+    const size_t size = text.size;
+    if (size < 20 || size > 30 || p[4] != '-' || p[7] != '-' || p[10] != 'T' || p[13] != ':' ||
+        p[16] != ':' || p[size - 1] != 'Z' || (size > 20 && p[19] != '.')) {
+        return false;
+    }
+    *fraction_digits_out = size > 20 ? (unsigned)size - 21 : 0;
+    /* A leap second is stored as the next one, a time beyond the limits as the limit. */
+    return p[17] != '6' && time_ns != INT64_MAX && time_ns != INT64_MIN + 1;
+}
+
 bool lahar_time_parse_zoned(lahar_bytes text, int64_t offset_seconds, int64_t *time_ns_out)
 {
+    const uint8_t *p = text.data;
+    if (text.size >= 19 && p[4] == '-' && parse_text(text, offset_seconds, true, time_ns_out)) {
+        return true;
+    }
     return lahar_time_parse_epoch(text, time_ns_out) ||
            parse_text(text, offset_seconds, true, time_ns_out);
 }

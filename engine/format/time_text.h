@@ -28,6 +28,10 @@ bool lahar_time_parse_epoch(lahar_bytes text, int64_t *time_ns_out);
 /* An epoch number in units of 10^scale nanoseconds. */
 bool lahar_time_parse_epoch_in(lahar_bytes text, unsigned scale, int64_t *time_ns_out);
 
+/* Whether text, which was understood as time_ns, is what lahar_time_format writes for it, and with
+ * how many digits. It may say no of the first and the last time that can be stored. */
+bool lahar_time_is_canonical(lahar_bytes text, int64_t time_ns, unsigned *fraction_digits_out);
+
 /* YYYY-MM-DDThh:mm:ss[.f]Z with fraction_digits digits (0 .. 9), not terminated.
  * Returns the bytes written. What the digits do not hold is cut off. */
 size_t lahar_time_format(int64_t time_ns, unsigned fraction_digits,

@@ -16,9 +16,18 @@ enum {
 
 static bool parse_u64(const uint8_t *p, const uint8_t *end, uint64_t *value_out)
 {
+    /* So many digits cannot overflow. */
+    const uint8_t *sure_end = end - p > 19 ? p + 19 : end;
     uint64_t value = 0;
     if (p == end) {
         return false;
+    }
+    for (; p < sure_end; p++) {
+        const uint8_t digit = (uint8_t)(*p - '0');
+        if (digit > 9) {
+            return false;
+        }
+        value = value * 10 + digit;
     }
     for (; p < end; p++) {
         const uint8_t digit = (uint8_t)(*p - '0');
@@ -239,10 +248,9 @@ static bool parse_time(lahar_bytes text, int64_t *time_ns_out, bool *is_canonica
     if (!lahar_time_parse(text, time_ns_out)) {
         return false;
     }
-    char canonical[LAHAR_TIME_TEXT_SIZE_MAX];
-    const size_t size =
-        lahar_time_format(*time_ns_out, lahar_time_fraction_digits(*time_ns_out), canonical);
-    *is_canonical_out = size == text.size && memcmp(canonical, text.data, size) == 0;
+    unsigned fraction_digits;
+    *is_canonical_out = lahar_time_is_canonical(text, *time_ns_out, &fraction_digits) &&
+                        fraction_digits == lahar_time_fraction_digits(*time_ns_out);
     return true;
 }
 
