@@ -21,7 +21,8 @@ enum lahar_simd {
     LAHAR_SIMD_BEST, /* what the machine has */
     LAHAR_SIMD_PORTABLE,
     LAHAR_SIMD_SSE2,
-    LAHAR_SIMD_AVX2
+    LAHAR_SIMD_AVX2,
+    LAHAR_SIMD_OFF /* readers use no marks: what they give without is what they give with them */
 };
 
 /* What is marked: four bytes, which may be equal, and all that are below a limit. */
@@ -56,11 +57,12 @@ static inline void lahar_marks_forget(struct lahar_marks *marks)
 /* Looks at the bytes from data to end, as far as the window goes. */
 void lahar_marks_look(struct lahar_marks *marks, const uint8_t *data, const uint8_t *end);
 
-/* Makes the window hold data, which is below end; what it holds already is kept. */
+/* Makes the window hold data, which is below end, and nothing behind end; what it holds already is
+ * kept. */
 static inline void lahar_marks_cover(struct lahar_marks *marks, const uint8_t *data,
                                      const uint8_t *end)
 {
-    if (marks->start == NULL || data < marks->start || data >= marks->end) {
+    if (marks->start == NULL || data < marks->start || data >= marks->end || marks->end > end) {
         lahar_marks_look(marks, data, end);
     }
 }

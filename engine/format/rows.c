@@ -286,7 +286,8 @@ lahar_status lahar_rows_run(struct lahar_text_reader *reader, const uint8_t *dat
                             bool by_lines, size_t *consumed_out, lahar_error *error)
 {
     *consumed_out = 0;
-    if (reader->rows.state != LAHAR_ROWS_BETWEEN || reader->rows.start != 0 || size == 0) {
+    if (reader->rows.state != LAHAR_ROWS_BETWEEN || reader->rows.start != 0 || size == 0 ||
+        reader->options.simd == LAHAR_SIMD_OFF) {
         return LAHAR_OK;
     }
     switch (reader->kind) {
@@ -306,7 +307,9 @@ lahar_status lahar_rows_consume(struct lahar_text_reader *reader, const uint8_t 
     size_t done = 0;
     for (;;) {
         size_t run = 0;
-        LAHAR_TRY(lahar_rows_run(reader, data + done, size - done, false, &run, error));
+        if (!is_last) {
+            LAHAR_TRY(lahar_rows_run(reader, data + done, size - done, false, &run, error));
+        }
         done += run;
         *consumed_out = done;
         const uint8_t *p = data + done;
