@@ -14,6 +14,7 @@
 #ifndef LAHAR_IO_IO_H
 #define LAHAR_IO_IO_H
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -153,6 +154,14 @@ static inline void lahar_io_count_enter(struct lahar_io *io)
 
 /* Processors that this process may run on, at least 1. Asks the kernel each time. */
 uint32_t lahar_io_processor_count(void);
+
+/* Whether a durable write that failed so may still be a plain write and a sync: the file system
+ * does not know RWF_DSYNC, the kernel does not know the call, or a filter forbids it. */
+static inline bool lahar_io_lacks_dsync(int sys_errno)
+{
+    return sys_errno == EOPNOTSUPP || sys_errno == EINVAL || sys_errno == ENOSYS ||
+           sys_errno == EPERM;
+}
 
 /* Plain system calls. Fails only for want of memory. */
 lahar_status lahar_io_pwrite_create(const lahar_allocator *allocator, struct lahar_io **io_out,

@@ -33,7 +33,7 @@ struct lahar_io_queue {
     struct lahar_io_op *done[]; /* owner; a ring of depth entries */
 };
 
-/* A file system without durable writes (EOPNOTSUPP) gets a write and then a sync. */
+/* Where there are no durable writes, a write and then a sync. */
 static void execute(struct lahar_io *io, struct lahar_io_queue *queue, struct lahar_io_op *op)
 {
     if (op->kind != LAHAR_IO_OP_WRITE_DURABLE) {
@@ -42,14 +42,14 @@ static void execute(struct lahar_io *io, struct lahar_io_queue *queue, struct la
     }
     if (!queue->lacks_dsync) {
         io->ops->execute(io, op);
-        if (op->result != -EOPNOTSUPP && op->result != -ENOSYS) {
+        if (op->result >= 0 || !lahar_io_lacks_dsync(-op->result)) {
             return;
         }
-        queue->lacks_dsync = true;
     }
     op->kind = LAHAR_IO_OP_WRITE;
     io->ops->execute(io, op);
     op->kind = LAHAR_IO_OP_WRITE_DURABLE;
+    queue->lacks_dsync = queue->lacks_dsync || op->result > 0;
     if (op->result > 0 && fdatasync(op->file->descriptor) != 0) {
         op->result = -errno;
     }

@@ -171,7 +171,7 @@ static void complete(struct lahar_io_queue *queue, uint64_t user_data, int32_t r
     struct lahar_io_op *op = (struct lahar_io_op *)(uintptr_t)(user_data & ~(uint64_t)TAG_MASK);
     switch (user_data & TAG_MASK) {
     case TAG_OPERATION:
-        if (result == -EOPNOTSUPP && op->kind == LAHAR_IO_OP_WRITE_DURABLE) {
+        if (op->kind == LAHAR_IO_OP_WRITE_DURABLE && result < 0 && lahar_io_lacks_dsync(-result)) {
             queue->lacks_dsync = true;
             follow_up(queue, op, TAG_WRITE_BEFORE_SYNC);
         } else {
@@ -367,7 +367,7 @@ static bool execute_alone(struct lahar_io *io, struct lahar_io_queue *queue, str
         return false;
     }
     io->ops->execute(io, op);
-    if (op->result == -EOPNOTSUPP) {
+    if (op->result < 0 && lahar_io_lacks_dsync(-op->result)) {
         return false;
     }
     queue->in_flight++;

@@ -74,9 +74,9 @@ void lahar_journals_calibrate(struct lahar_journals *journals)
     }
     lahar_release(journals->allocator, memory);
     bool lacks_dsync = false;
-    if (dsync.failure == EOPNOTSUPP || dsync.failure == EINVAL) {
+    if (dsync.failure != 0 && separate.failure == 0 && lahar_io_lacks_dsync(dsync.failure)) {
         lacks_dsync = true;
-        (void)snprintf(reason, reason_size, "the file system has no RWF_DSYNC");
+        (void)snprintf(reason, reason_size, "there is no RWF_DSYNC");
     } else if (dsync.failure != 0 || separate.failure != 0) {
         /* What is wrong with the device is for the first real write to say. */
         (void)snprintf(reason, reason_size, "not measured");

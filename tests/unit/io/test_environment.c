@@ -60,12 +60,12 @@ Test(environment, uring_hands_back_short_writes_at_the_file_size_limit)
     meet_file_size_limit(BACKEND_URING);
 }
 
-/* Makes io_uring_setup fail with sys_errno from now on. */
-static bool forbid_io_uring(int sys_errno)
+/* Makes a system call fail with sys_errno from now on. */
+static bool forbid(uint32_t call, int sys_errno)
 {
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_io_uring_setup, 0, 1),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)sys_errno),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
@@ -76,7 +76,7 @@ static bool forbid_io_uring(int sys_errno)
 
 static void refuse_ring(int sys_errno)
 {
-    if (!forbid_io_uring(sys_errno)) {
+    if (!forbid(__NR_io_uring_setup, sys_errno)) {
         cr_skip("seccomp filters are not available: %s", strerror(errno));
     }
     struct lahar_io *io = NULL;
@@ -97,6 +97,59 @@ Test(environment, uring_is_unsupported_where_seccomp_forbids_it)
 Test(environment, uring_is_unsupported_where_the_kernel_lacks_it)
 {
     refuse_ring(ENOSYS);
+}
+
+/* A durable write becomes a write and a sync. */
+static void do_without_pwritev2(enum backend_kind kind, int sys_errno)
+{
+    struct fixture fixture;
+    fixture_begin(&fixture, kind);
+    struct lahar_io *io = fixture.io;
+    struct lahar_io_file *file = fixture_open(&fixture, "a", 0);
+    struct lahar_io_queue *queue = NULL;
+    char data[100];
+    char found[sizeof data] = {0};
+    size_t size = 0;
+    memset(data, 'x', sizeof data);
+    cr_assert_eq(io->ops->queue_create(io, 2, &queue, NULL), LAHAR_OK);
+    if (!forbid(__NR_pwritev2, sys_errno)) {
+        cr_skip("seccomp filters are not available: %s", strerror(errno));
+    }
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(fixture_run(&fixture, queue, LAHAR_IO_OP_WRITE_DURABLE, file, 0, data, 100),
+                     100);
+    }
+    cr_assert_eq(io->ops->read(io, file, 0, found, sizeof found, &size, NULL), LAHAR_OK);
+    cr_assert_eq(memcmp(found, data, sizeof data), 0);
+    /* Whoever executes one alone learns what to do. */
+    struct lahar_io_op op = {
+        .kind = LAHAR_IO_OP_WRITE_DURABLE, .file = file, .data = data, .size = 100};
+    io->ops->execute(io, &op);
+    cr_assert_lt(op.result, 0);
+    cr_assert(lahar_io_lacks_dsync(-op.result));
+    io->ops->queue_destroy(io, queue);
+    io->ops->close(io, file);
+    fixture_end(&fixture);
+}
+
+Test(environment, pwrite_does_without_a_call_that_seccomp_forbids)
+{
+    do_without_pwritev2(BACKEND_PWRITE, EPERM);
+}
+
+Test(environment, uring_does_without_a_call_that_seccomp_forbids)
+{
+    do_without_pwritev2(BACKEND_URING, EPERM);
+}
+
+Test(environment, pwrite_does_without_a_call_that_the_kernel_lacks)
+{
+    do_without_pwritev2(BACKEND_PWRITE, ENOSYS);
+}
+
+Test(environment, uring_does_without_a_call_that_the_kernel_lacks)
+{
+    do_without_pwritev2(BACKEND_URING, ENOSYS);
 }
 
 Test(environment, uring_names_the_flags_in_use)
