@@ -3,9 +3,10 @@
  *
  *   all of it            done
  *   less                 the rest is submitted again from a page boundary
- *   EINTR EAGAIN ECANCELED, nothing at all: again, at most RETRIES_MAX times without progress
+ *   EINTR EAGAIN ECANCELED  again; after RETRIES_MAX times without progress held for a while
+ *   nothing at all       again, at most RETRIES_MAX times without progress
  *   ENOSPC EDQUOT EFBIG  of a write: held, waiters are told, tried again later
- *   EOPNOTSUPP EINVAL    of a durable write: this file system has none; written plainly
+ *   EOPNOTSUPP EINVAL ENOSYS EPERM  of a durable write: there are none; written plainly
  *   anything else, and any other failure of a sync: poisons. Nothing is synced twice
  *
  * A write counts as written once all before it are, in whatever order they complete. */
@@ -17,11 +18,13 @@
 
 enum {
     PAGE = LAHAR_IO_ALIGNMENT,
-    RETRIES_MAX = 64
+    RETRIES_MAX = 64,
+    HOLD_DOUBLINGS_MAX = 7
 };
 
 static const uint64_t space_retry_ns = 100000000;
 static const uint64_t queue_retry_ns = 1000000;
+static const uint64_t hold_ns = 1000000; /* doubled with each further try */
 
 static void poison(struct lahar_write *write, int sys_errno)
 {
@@ -132,8 +135,7 @@ static void retire_writes(struct lahar_journal *journal, uint64_t now_ns)
     }
 }
 
-/* --- results
- * ---------------------------------------------------------------------------------------- */
+/* --- results ----------------------------------------------------------------------------- */
 
 static void set_out_of_space(struct lahar_journal *journal, bool is_out_of_space)
 {
@@ -153,11 +155,25 @@ static void set_out_of_space(struct lahar_journal *journal, bool is_out_of_space
     }
 }
 
-/* Tries again now, or holds the operation when it did not get on at all too often. */
-static void again(struct lahar_write *write, int sys_errno)
+/* Of an operation that was interrupted, or for which the kernel lacks something at present, which
+ * says nothing about the disk: tries again now or, after many times, a while later. */
+static void again(struct lahar_write *write, uint64_t now_ns)
+{
+    if (write->attempts < RETRIES_MAX) {
+        write->attempts++;
+        lahar_journal_submit(write);
+        return;
+    }
+    const uint32_t doublings = write->attempts - RETRIES_MAX;
+    write->attempts += doublings < HOLD_DOUBLINGS_MAX;
+    write->journal->retry_ns = now_ns + (hold_ns << doublings);
+}
+
+/* Of an operation that transferred nothing and did not fail. */
+static void again_or_poison(struct lahar_write *write)
 {
     if (++write->attempts > RETRIES_MAX) {
-        poison(write, sys_errno);
+        poison(write, EIO);
         return;
     }
     lahar_journal_submit(write);
@@ -168,12 +184,11 @@ static void handle_failure(struct lahar_write *write, int sys_errno, uint64_t no
     struct lahar_journal *journal = write->journal;
     const bool is_sync = write->op.kind == LAHAR_IO_OP_SYNC;
     if (sys_errno == EINTR || sys_errno == EAGAIN || sys_errno == ECANCELED) {
-        again(write, sys_errno);
+        again(write, now_ns);
     } else if (!is_sync && (sys_errno == ENOSPC || sys_errno == EDQUOT || sys_errno == EFBIG)) {
         journal->retry_ns = now_ns + space_retry_ns;
         set_out_of_space(journal, true);
-    } else if (write->op.kind == LAHAR_IO_OP_WRITE_DURABLE &&
-               (sys_errno == EOPNOTSUPP || sys_errno == EINVAL)) {
+    } else if (write->op.kind == LAHAR_IO_OP_WRITE_DURABLE && lahar_io_lacks_dsync(sys_errno)) {
         atomic_store_explicit(&journal->journals->lacks_dsync, true, memory_order_relaxed);
         write->op.kind = LAHAR_IO_OP_WRITE;
         write->chunk->synced_ahead = write->chunk->synced;
@@ -192,7 +207,7 @@ static bool handle_transfer(struct lahar_write *write, uint32_t transferred)
     }
     const uint32_t whole = transferred & ~(uint32_t)(PAGE - 1);
     if (whole == 0) {
-        again(write, EIO);
+        again_or_poison(write);
         return false;
     }
     write->attempts = 0;
