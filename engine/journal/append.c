@@ -296,6 +296,9 @@ lahar_status lahar_journals_append(struct lahar_journals *journals, uint32_t pro
             const uint64_t now_ns = clock_now(journals);
             left_ns = now_ns < end_ns ? end_ns - now_ns : LAHAR_NO_WAIT;
         }
+        if (left_ns != LAHAR_NO_WAIT) {
+            lahar_journals_note_commit(journals);
+        }
         status = lahar_journals_wait(journals, first_id + lahar_frame_id_count(event_count) - 1,
                                      left_ns, error);
     }

@@ -276,9 +276,6 @@ lahar_status lahar_journals_wait(struct lahar_journals *journals, uint64_t id, u
         .end_ns = lahar_journals_end_of(journals, deadline_ns),
     };
     bool is_overdue = false;
-    if (deadline_ns != LAHAR_NO_WAIT) {
-        lahar_journals_note_commit(journals);
-    }
     (void)atomic_fetch_add_explicit(&journals->durable_waiters, 1, memory_order_relaxed);
     do {
         status = wait_once(&waiting, &is_overdue, error);

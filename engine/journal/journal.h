@@ -200,6 +200,12 @@ lahar_status lahar_journals_offsets(
  * memory (once unpinned) and recycles journal files that hold nothing newer. */
 void lahar_journals_forget(struct lahar_journals *journals, uint64_t rolled_id);
 
+/* A user's thread waits for stable storage: for a while, little may wait to be written. Waits of
+ * the store's own are no reason. */
+void lahar_journals_note_commit(struct lahar_journals *journals);
+/* Whether that was so in the last seconds. */
+bool lahar_journals_expects_commits(const struct lahar_journals *journals);
+
 struct lahar_journals_stat {
     uint64_t next_id;
     uint64_t published_id;

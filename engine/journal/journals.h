@@ -253,9 +253,6 @@ bool lahar_journals_run(struct lahar_journals *journals);
 /* The point in time that a wait from now ends at. */
 uint64_t lahar_journals_end_of(const struct lahar_journals *journals, uint64_t wait_ns);
 bool lahar_journals_is_urgent(const struct lahar_journals *journals);
-/* A thread waits for stable storage: for a while, little may wait to be written. */
-void lahar_journals_note_commit(struct lahar_journals *journals);
-bool lahar_journals_expects_commits(const struct lahar_journals *journals);
 /* How many journals may be used now: few while commits are, since all that a load wrote before a
  * commit must be durable before it is. */
 uint32_t lahar_journals_usable(const struct lahar_journals *journals);

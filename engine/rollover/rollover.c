@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "engine/rollover/crew.h"
 #include "engine/rollover/feed_keeper.h"
 #include "engine/rollover/retention.h"
 #include "engine/rollover/rollover_group.h"
@@ -39,6 +40,7 @@ struct lahar_rollover {
     uint64_t retry_wait_ns;    /* of the next failure */
     uint64_t attempt_requests; /* requests when the present attempt began */
     struct lahar_feed_keeper feeds;
+    struct lahar_crew crew;
 
     /* Guarded by lock. */
     pthread_mutex_t lock;
@@ -51,6 +53,30 @@ struct lahar_rollover {
     uint64_t rollovers;
     uint64_t failures;
 };
+
+static bool is_requested(struct lahar_rollover *rollover)
+{
+    (void)pthread_mutex_lock(&rollover->lock);
+    const bool is_waited_for = rollover->requested_id > rollover->rolled_id;
+    (void)pthread_mutex_unlock(&rollover->lock);
+    return is_waited_for;
+}
+
+/* Whether others wait for the rollover, or soon will. */
+static bool is_urgent(void *context)
+{
+    struct lahar_rollover *rollover = context;
+    struct lahar_journals_stat stat;
+    lahar_journals_stat_get(rollover->store->journals, &stat);
+    return stat.is_memory_short || stat.memory_used > stat.memory_bytes / 4 * 3 ||
+           is_requested(rollover) || lahar_store_is_stopping(rollover->store);
+}
+
+static bool may_spare(void *context)
+{
+    const struct lahar_rollover *rollover = context;
+    return lahar_journals_expects_commits(rollover->store->journals);
+}
 
 lahar_status lahar_rollover_create(lahar_store *store, struct lahar_rollover **rollover_out,
                                    lahar_error *error)
@@ -69,6 +95,8 @@ lahar_status lahar_rollover_create(lahar_store *store, struct lahar_rollover **r
     (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&rollover->changed, &attributes);
     (void)pthread_condattr_destroy(&attributes);
+    const struct lahar_crew_hooks hooks = {is_urgent, may_spare, rollover};
+    lahar_crew_init(&rollover->crew, &hooks, store->config.start_threads);
     *rollover_out = rollover;
     return LAHAR_OK;
 }
@@ -79,9 +107,22 @@ void lahar_rollover_destroy(struct lahar_rollover *rollover)
         return;
     }
     lahar_feed_keeper_deinit(&rollover->feeds);
+    lahar_crew_deinit(&rollover->crew);
     (void)pthread_cond_destroy(&rollover->changed);
     (void)pthread_mutex_destroy(&rollover->lock);
     lahar_release(&rollover->store->allocator, rollover);
+}
+
+void lahar_rollover_stop(struct lahar_rollover *rollover)
+{
+    if (rollover != NULL) {
+        lahar_crew_stop(&rollover->crew);
+    }
+}
+
+struct lahar_crew *lahar_rollover_crew(struct lahar_rollover *rollover)
+{
+    return &rollover->crew;
 }
 
 struct lahar_feed_keeper *lahar_rollover_feeds(struct lahar_rollover *rollover)
@@ -97,13 +138,10 @@ uint32_t lahar_rollover_level(struct lahar_rollover *rollover, uint64_t group_by
     }
     struct lahar_journals_stat stat;
     lahar_journals_stat_get(store->journals, &stat);
-    (void)pthread_mutex_lock(&rollover->lock);
-    const bool is_requested = rollover->requested_id > rollover->rolled_id;
-    (void)pthread_mutex_unlock(&rollover->lock);
     const uint64_t waiting_bytes =
         stat.resident_bytes > group_bytes ? stat.resident_bytes - group_bytes : 0;
-    const bool is_behind =
-        is_requested || stat.is_memory_short || waiting_bytes > store->group_size_bytes / 4;
+    const bool is_behind = is_requested(rollover) || stat.is_memory_short ||
+                           waiting_bytes > store->group_size_bytes / 4;
     return is_behind ? LEVEL_BEHIND : LEVEL_IDLE;
 }
 
@@ -141,12 +179,12 @@ static bool decide(struct lahar_rollover *rollover)
 {
     const bool is_group_due = is_due(rollover);
     (void)pthread_mutex_lock(&rollover->lock);
-    const bool is_requested = rollover->requested_id > rollover->rolled_id;
+    const bool is_waited_for = rollover->requested_id > rollover->rolled_id;
     const uint64_t rolled_id = rollover->rolled_id;
     rollover->attempt_requests = rollover->request_count;
     (void)pthread_mutex_unlock(&rollover->lock);
     /* A request does not wait for the pause after a failure. */
-    if (!is_requested && (!is_group_due || now_ns(rollover) < rollover->retry_at_ns)) {
+    if (!is_waited_for && (!is_group_due || now_ns(rollover) < rollover->retry_at_ns)) {
         return false;
     }
     const uint64_t next_id = lahar_journals_next_id(rollover->store->journals);

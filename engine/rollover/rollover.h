@@ -13,6 +13,7 @@
 #include "lahar/store.h"
 
 struct lahar_rollover;
+struct lahar_crew;
 struct lahar_feed_keeper; /* engine/rollover/feed_keeper.h */
 
 lahar_status lahar_rollover_create(lahar_store *store, struct lahar_rollover **rollover_out,
@@ -27,6 +28,11 @@ bool lahar_rollover_step(struct lahar_rollover *rollover);
 lahar_status lahar_rollover_request(struct lahar_rollover *rollover, uint64_t deadline_ns,
                                     lahar_error *error);
 
+/* Ends the threads that it computes with; no step is taken any more. */
+void lahar_rollover_stop(struct lahar_rollover *rollover); /* NULL is allowed */
+
+/* The threads that it computes with (engine/rollover/crew.h); rollover's thread only. */
+struct lahar_crew *lahar_rollover_crew(struct lahar_rollover *rollover);
 /* The feeds kept from group to group; rollover's thread only. */
 struct lahar_feed_keeper *lahar_rollover_feeds(struct lahar_rollover *rollover);
 

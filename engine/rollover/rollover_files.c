@@ -1,46 +1,195 @@
 /* Writing the files of one stream of a group.
  *
  * Each row is decoded once, into the columns of a block; the shard is built from those columns,
- * so that a value that repeats is looked up once a block. Where threads are allowed and the
- * part is large, a second thread indexes, compresses and writes a block while this one fills the
- * next. Files have temporary names until they are whole and synced. */
+ * so that a value that repeats is looked up once a block. Threads of the crew make blocks at the
+ * same time, each of a run of rows that is cut off the part when a thread is free; the index takes
+ * them in their order. Files have temporary names until they are whole and synced. */
 #include "engine/rollover/rollover_files.h"
 
 #include <stdio.h>
 
 #include "engine/event/row.h"
+#include "engine/rollover/crew.h"
 #include "engine/rollover/feed_keeper.h"
 #include "engine/rollover/rollover.h"
+#include "engine/segment/block_order.h"
 #include "io/base/crc32c.h"
 #include "io/base/error.h"
 
 enum {
-    /* Parts below this are written by one thread: starting another costs more. */
+    /* Parts below this are written by the calling thread: to wake others costs more. */
     PARALLEL_RAW_BYTES_MIN = 1024 * 1024
 };
 
-static lahar_status add_batch(const struct lahar_resident_batch *batch, uint32_t stream,
-                              struct lahar_segment_writer *writer, lahar_error *error)
+/* --- cutting a part into blocks -------------------------------------------------------- */
+
+/* Where a row of the group begins. */
+struct row_place {
+    size_t batch;   /* of the group's batches */
+    size_t offset;  /* in its rows */
+    uint32_t event; /* of the batch */
+};
+
+/* The rows of one block. */
+struct row_run {
+    struct row_place start;
+    uint32_t row_count; /* of the part's stream */
+    uint32_t number;    /* of the block */
+};
+
+struct part_writing {
+    lahar_store *store;
+    const struct lahar_rollover_group_range *range;
+    const struct lahar_rollover_part *part;
+    struct lahar_block_order *order;
+
+    /* Guarded by lock. */
+    pthread_mutex_t lock;
+    struct row_place next;
+    uint32_t next_number;
+    lahar_status status; /* of the first failure */
+    lahar_error error;
+};
+
+/* The row at the place; NULL behind the part's last batch. A batch without rows of the stream is
+ * passed over. */
+static const uint8_t *row_at(const struct part_writing *writing, struct row_place *place,
+                             size_t *left_out)
 {
-    const uint8_t *row = batch->rows;
-    size_t left = batch->rows_size;
-    for (uint32_t i = 0; i < batch->event_count; i++) {
+    const struct lahar_rollover_group_range *range = writing->range;
+    const uint64_t bit = UINT64_C(1) << (writing->part->stream % 64);
+    while (place->batch <= writing->part->last_batch &&
+           (place->event == range->batches[place->batch].event_count ||
+            (range->stream_masks[place->batch] & bit) == 0)) {
+        *place = (struct row_place){.batch = place->batch + 1};
+    }
+    if (place->batch > writing->part->last_batch) {
+        return NULL;
+    }
+    const struct lahar_resident_batch *batch = &range->batches[place->batch];
+    *left_out = batch->rows_size - place->offset;
+    return batch->rows + place->offset;
+}
+
+static lahar_status fail_short_row(const struct part_writing *writing,
+                                   const struct row_place *place, lahar_error *error)
+{
+    const struct lahar_resident_batch *batch = &writing->range->batches[place->batch];
+    return lahar_fail(error, LAHAR_CORRUPT, "the row of event %llu is cut short",
+                      (unsigned long long)(batch->first_id + place->event));
+}
+
+/* With the lock held: the rows of the next block, none when there are no more. */
+static lahar_status cut_run(struct part_writing *writing, struct row_run *run_out,
+                            lahar_error *error)
+{
+    struct row_place place = writing->next;
+    const uint8_t *row = NULL;
+    size_t left = 0;
+    uint64_t raw_size = 0;
+    run_out->row_count = 0;
+    while ((row = row_at(writing, &place, &left)) != NULL) {
         const uint32_t size = lahar_row_size(row, left);
         if (size == 0) {
-            return lahar_fail(error, LAHAR_CORRUPT, "the row of event %llu is cut short",
-                              (unsigned long long)(batch->first_id + i));
+            return fail_short_row(writing, &place, error);
         }
-        if (lahar_row_stream(row) == stream) {
-            const struct lahar_row_event event = {.id = batch->first_id + i,
+        if (lahar_row_stream(row) == writing->part->stream) {
+            if (run_out->row_count != 0 && raw_size + size > LAHAR_BLOCK_RAW_SIZE) {
+                break;
+            }
+            if (run_out->row_count++ == 0) {
+                run_out->start = place;
+            }
+            raw_size += size;
+        }
+        place.offset += size;
+        place.event++;
+    }
+    writing->next = place;
+    run_out->number = writing->next_number;
+    writing->next_number += run_out->row_count != 0;
+    return LAHAR_OK;
+}
+
+/* --- filling a block --------------------------------------------------------------------- */
+
+static lahar_status fill_block(const struct part_writing *writing, const struct row_run *run,
+                               struct lahar_block_writer *writer, lahar_error *error)
+{
+    struct row_place place = run->start;
+    const uint8_t *row = NULL;
+    size_t left = 0;
+    for (uint32_t added = 0; added < run->row_count;) {
+        row = row_at(writing, &place, &left);
+        const uint32_t size = row == NULL ? 0 : lahar_row_size(row, left);
+        if (size == 0) {
+            return fail_short_row(writing, &place, error);
+        }
+        if (lahar_row_stream(row) == writing->part->stream) {
+            const struct lahar_resident_batch *batch = &writing->range->batches[place.batch];
+            const struct lahar_row_event event = {.id = batch->first_id + place.event,
                                                   .arrival_ns = batch->arrival_ns,
                                                   .row = row,
                                                   .size = size};
-            LAHAR_TRY(lahar_segment_writer_add_row(writer, &event, error));
+            LAHAR_TRY(lahar_block_writer_add_row(writer, &event, error));
+            added++;
         }
-        row += size;
-        left -= size;
+        place.offset += size;
+        place.event++;
     }
     return LAHAR_OK;
+}
+
+static lahar_status make_block(struct part_writing *writing, const struct row_run *run,
+                               lahar_error *error)
+{
+    struct lahar_block_slot *slot = NULL;
+    lahar_status status = lahar_block_order_take(writing->order, &slot, error);
+    if (status == LAHAR_OK) {
+        status = fill_block(writing, run, lahar_block_slot_writer(slot), error);
+    }
+    if (status == LAHAR_OK) {
+        return lahar_block_order_put(writing->order, run->number, slot, error);
+    }
+    lahar_block_order_fail(writing->order, slot, status, error);
+    return status;
+}
+
+static void note_failure(struct part_writing *writing, lahar_status status,
+                         const lahar_error *error)
+{
+    (void)pthread_mutex_lock(&writing->lock);
+    if (writing->status == LAHAR_OK) {
+        writing->status = status;
+        writing->error = *error;
+    }
+    (void)pthread_mutex_unlock(&writing->lock);
+}
+
+/* A piece of the crew's: one block. */
+static bool make_next_block(void *context)
+{
+    struct part_writing *writing = context;
+    lahar_store *store = writing->store;
+    struct row_run run = {.row_count = 0};
+    lahar_error error = {0};
+    const bool is_stopping = store->config.start_threads && lahar_store_is_stopping(store);
+    (void)pthread_mutex_lock(&writing->lock);
+    const bool has_failed = writing->status != LAHAR_OK;
+    lahar_status status = LAHAR_OK;
+    if (is_stopping) {
+        status = lahar_fail(&error, LAHAR_CANCELLED, "the store is closing");
+    } else if (!has_failed) {
+        status = cut_run(writing, &run, &error);
+    }
+    (void)pthread_mutex_unlock(&writing->lock);
+    if (status == LAHAR_OK && run.row_count != 0) {
+        status = make_block(writing, &run, &error);
+    }
+    if (status != LAHAR_OK) {
+        note_failure(writing, status, &error);
+    }
+    return status == LAHAR_OK && run.row_count != 0;
 }
 
 /* Adds the part's events in id order. */
@@ -48,19 +197,23 @@ static lahar_status add_part(lahar_store *store, const struct lahar_rollover_gro
                              const struct lahar_rollover_part *part,
                              struct lahar_segment_writer *writer, lahar_error *error)
 {
-    const uint64_t mask = UINT64_C(1) << (part->stream % 64);
-    lahar_status status = LAHAR_OK;
-    for (size_t i = part->first_batch; status == LAHAR_OK && i <= part->last_batch; i++) {
-        if ((range->stream_masks[i] & mask) == 0) {
-            continue;
+    struct part_writing writing = {.store = store,
+                                   .range = range,
+                                   .part = part,
+                                   .order = lahar_segment_writer_order(writer),
+                                   .next = {.batch = part->first_batch}};
+    (void)pthread_mutex_init(&writing.lock, NULL);
+    if (part->raw_bytes < PARALLEL_RAW_BYTES_MIN) {
+        while (make_next_block(&writing)) {
         }
-        if (store->config.start_threads && lahar_store_is_stopping(store)) {
-            status = lahar_fail(error, LAHAR_CANCELLED, "the store is closing");
-            break;
-        }
-        status = add_batch(&range->batches[i], part->stream, writer, error);
+    } else {
+        lahar_crew_run(lahar_rollover_crew(store->rollover), make_next_block, &writing);
     }
-    return status;
+    (void)pthread_mutex_destroy(&writing.lock);
+    if (writing.status != LAHAR_OK && error != NULL) {
+        *error = writing.error;
+    }
+    return writing.status;
 }
 
 /* --- the shard ---------------------------------------------------------------------- */
@@ -139,7 +292,6 @@ static lahar_status write_events(lahar_store *store, const struct lahar_rollover
         .group_first_id = range->first_id,
         .group_end_id = range->end_id,
         .group_file_count = range->part_count,
-        .use_thread = store->config.start_threads && part->raw_bytes >= PARALLEL_RAW_BYTES_MIN,
         .observe_block = index_block,
         .observe_context = feed};
     struct lahar_segment_writer *writer = NULL;
@@ -182,6 +334,21 @@ lahar_status lahar_rollover_sum_toc(lahar_store *store, struct lahar_manifest_fi
     return status;
 }
 
+/* What turns a fed index into a shard. */
+struct finishing {
+    struct lahar_index_feed *feed;
+    struct lahar_buffer *shard;
+    lahar_status status;
+    lahar_error *error;
+};
+
+static void finish_shard(void *context)
+{
+    struct finishing *finishing = context;
+    finishing->status =
+        lahar_index_feed_finish(finishing->feed, finishing->shard, finishing->error);
+}
+
 lahar_status lahar_rollover_write_part(lahar_store *store,
                                        const struct lahar_rollover_group_range *range,
                                        const struct lahar_rollover_part *part,
@@ -199,7 +366,9 @@ lahar_status lahar_rollover_write_part(lahar_store *store,
     }
     const bool has_events = status == LAHAR_OK;
     if (status == LAHAR_OK) {
-        status = lahar_index_feed_finish(feed, &shard, error);
+        struct finishing finishing = {feed, &shard, LAHAR_OK, error};
+        lahar_crew_run_whole(lahar_rollover_crew(store->rollover), finish_shard, &finishing);
+        status = finishing.status;
     }
     if (status == LAHAR_OK) {
         status = lahar_rollover_sum_toc(store, file_out, error);

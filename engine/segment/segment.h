@@ -53,6 +53,7 @@ struct lahar_row_event;
 struct lahar_segment_writer;
 struct lahar_segment;       /* an open event file; reference-counted; thread-safe */
 struct lahar_block_columns; /* engine/segment/block_writer.h */
+struct lahar_block_order;   /* engine/segment/block_order.h */
 
 struct lahar_segment_writer_options {
     uint32_t compression_level; /* 0: blocks stored as they are; 1 .. 12 */
@@ -61,9 +62,7 @@ struct lahar_segment_writer_options {
     uint64_t group_first_id;
     uint64_t group_end_id;
     uint32_t group_file_count;
-    bool use_thread; /* one more, which compresses and writes blocks while others are filled */
-    /* Sees the columns of every block, in order; NULL: nobody does. With use_thread it is that
-     * thread that calls, and no longer once finish or destroy have returned. */
+    /* Sees the columns of every block, in order; NULL: nobody does. */
     lahar_status (*observe_block)(void *context, const struct lahar_block_columns *columns,
                                   lahar_error *error);
     void *observe_context;
@@ -85,6 +84,10 @@ lahar_status lahar_segment_writer_add(struct lahar_segment_writer *writer, const
 /* The same for an event in the form of a row, of any bytes: LAHAR_CORRUPT. */
 lahar_status lahar_segment_writer_add_row(struct lahar_segment_writer *writer,
                                           const struct lahar_row_event *event, lahar_error *error);
+
+/* In place of adding events: where several threads put whole blocks at once. All of them are done
+ * before finish or destroy. */
+struct lahar_block_order *lahar_segment_writer_order(struct lahar_segment_writer *writer);
 
 /* Takes all blocks of another file of the stream as they are; its ids lie above those taken before.
  * Events may no longer be added. LAHAR_CORRUPT when a block fails its checksum. */

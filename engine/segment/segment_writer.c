@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engine/event/row.h"
-#include "engine/segment/block_pipe.h"
+#include "engine/segment/block_order.h"
 #include "engine/segment/segment.h"
 #include "engine/segment/segment_format.h"
 #include "io/base/error.h"
@@ -18,13 +18,15 @@ struct lahar_segment_writer {
     struct lahar_io *io;
     lahar_allocator allocator;
     struct lahar_segment_writer_options options;
-    struct lahar_block_pipe *pipe;
+    struct lahar_block_order *order;
 
-    /* Of the one who adds events. */
+    /* Of the one who adds events; NULL and 0 where others put whole blocks. */
+    struct lahar_block_slot *filling;
+    uint32_t next_number; /* of blocks */
     uint64_t added_count;
     uint64_t last_id;
 
-    /* Of the pipe's sink until the pipe is drained. */
+    /* Of the order's sink until all blocks are put. */
     struct lahar_segment_info info;
     struct lahar_io_file *file;
     struct lahar_buffer pending; /* not yet written */
@@ -105,27 +107,25 @@ static void add_to_info(struct lahar_segment_info *info, const struct lahar_bloc
     info->block_count++;
 }
 
-/* The sink of the pipe. */
-static lahar_status end_block(void *context, struct lahar_block_writer *block_writer,
-                              lahar_error *error)
+/* The sink of the order. */
+static lahar_status take_block(void *context, const struct lahar_buffer *image,
+                               struct lahar_block_info *block, uint64_t raw_size,
+                               lahar_error *error)
 {
     struct lahar_segment_writer *writer = context;
-    struct lahar_block_info block;
-    const uint64_t offset = writer->written_bytes + writer->pending.size;
-    const uint64_t raw_size = lahar_block_writer_raw_size(block_writer);
-    if (writer->options.observe_block != NULL) {
-        const struct lahar_block_columns columns = lahar_block_writer_columns(block_writer);
-        LAHAR_TRY(writer->options.observe_block(writer->options.observe_context, &columns, error));
+    if (writer->info.event_count + block->row_count > UINT32_MAX) {
+        return lahar_fail(error, LAHAR_TOO_BIG, "an event file holds at most %u events",
+                          UINT32_MAX);
     }
-    LAHAR_TRY(lahar_block_writer_compress(block_writer, &writer->pending, &block, error));
-    block.offset = offset;
-    block.first_ordinal = (uint32_t)writer->info.event_count;
-    lahar_buffer_put(&writer->blocks, &block, sizeof block);
-    if (writer->blocks.has_failed) {
+    block->offset = writer->written_bytes + writer->pending.size;
+    block->first_ordinal = (uint32_t)writer->info.event_count;
+    lahar_buffer_put(&writer->pending, image->data, image->size);
+    lahar_buffer_put(&writer->blocks, block, sizeof *block);
+    if (writer->blocks.has_failed || writer->pending.has_failed) {
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to write an event file");
     }
     writer->info.raw_bytes += raw_size;
-    add_to_info(&writer->info, &block);
+    add_to_info(&writer->info, block);
     return writer->pending.size < WRITE_SIZE ? LAHAR_OK : write_pending(writer, error);
 }
 
@@ -161,9 +161,15 @@ lahar_status lahar_segment_writer_create(struct lahar_io *io, const char *direct
     lahar_buffer_init(&writer->pending, &writer->allocator);
     lahar_buffer_init(&writer->blocks, &writer->allocator);
     writer->options = *options;
+    const struct lahar_block_order_options order_options = {
+        .stream = stream,
+        .compression_level = options->compression_level,
+        .observe = options->observe_block,
+        .observe_context = options->observe_context,
+        .sink = take_block,
+        .sink_context = writer};
     lahar_status status =
-        lahar_block_pipe_create(stream, options->compression_level, options->use_thread, end_block,
-                                writer, &writer->allocator, &writer->pipe, error);
+        lahar_block_order_create(&order_options, &writer->allocator, &writer->order, error);
     if (status == LAHAR_OK) {
         writer->has_events_file = true;
         status = open_file(writer, LAHAR_EVENTS_SUFFIX, &writer->file, error);
@@ -185,7 +191,10 @@ void lahar_segment_writer_destroy(struct lahar_segment_writer *writer)
         return;
     }
     char path[PATH_SIZE_MAX];
-    lahar_block_pipe_destroy(writer->pipe);
+    if (writer->filling != NULL) {
+        lahar_block_order_fail(writer->order, writer->filling, LAHAR_CANCELLED, NULL);
+    }
+    lahar_block_order_destroy(writer->order);
     writer->io->ops->close(writer->io, writer->file);
     /* Best effort: what stays is removed when the store is opened. */
     if (writer->has_events_file && temporary_path(writer, LAHAR_EVENTS_SUFFIX, path)) {
@@ -201,6 +210,18 @@ void lahar_segment_writer_destroy(struct lahar_segment_writer *writer)
     lahar_release(&allocator, writer);
 }
 
+struct lahar_block_order *lahar_segment_writer_order(struct lahar_segment_writer *writer)
+{
+    return writer->order;
+}
+
+static lahar_status put_filled(struct lahar_segment_writer *writer, lahar_error *error)
+{
+    struct lahar_block_slot *slot = writer->filling;
+    writer->filling = NULL;
+    return lahar_block_order_put(writer->order, writer->next_number++, slot, error);
+}
+
 /* The block that takes the event with this id and size. */
 static lahar_status start_event(struct lahar_segment_writer *writer, uint64_t id, uint32_t row_size,
                                 struct lahar_block_writer **block_out, lahar_error *error)
@@ -213,17 +234,15 @@ static lahar_status start_event(struct lahar_segment_writer *writer, uint64_t id
         return lahar_fail(error, LAHAR_INVALID, "event %llu follows event %llu",
                           (unsigned long long)id, (unsigned long long)writer->last_id);
     }
-    if (writer->added_count == UINT32_MAX) {
-        return lahar_fail(error, LAHAR_TOO_BIG, "an event file holds at most %u events",
-                          UINT32_MAX);
+    if (writer->filling != NULL &&
+        lahar_block_writer_raw_size(lahar_block_slot_writer(writer->filling)) + row_size >
+            LAHAR_BLOCK_RAW_SIZE) {
+        LAHAR_TRY(put_filled(writer, error));
     }
-    struct lahar_block_writer *block = lahar_block_pipe_writer(writer->pipe);
-    if (lahar_block_writer_row_count(block) != 0 &&
-        lahar_block_writer_raw_size(block) + row_size > LAHAR_BLOCK_RAW_SIZE) {
-        LAHAR_TRY(lahar_block_pipe_submit(writer->pipe, error));
-        block = lahar_block_pipe_writer(writer->pipe);
+    if (writer->filling == NULL) {
+        LAHAR_TRY(lahar_block_order_take(writer->order, &writer->filling, error));
     }
-    *block_out = block;
+    *block_out = lahar_block_slot_writer(writer->filling);
     return LAHAR_OK;
 }
 
@@ -288,10 +307,9 @@ lahar_status lahar_segment_writer_copy(struct lahar_segment_writer *writer,
 
 static lahar_status finish_events(struct lahar_segment_writer *writer, lahar_error *error)
 {
-    if (lahar_block_writer_row_count(lahar_block_pipe_writer(writer->pipe)) != 0) {
-        LAHAR_TRY(lahar_block_pipe_submit(writer->pipe, error));
+    if (writer->filling != NULL) {
+        LAHAR_TRY(put_filled(writer, error));
     }
-    LAHAR_TRY(lahar_block_pipe_drain(writer->pipe, error));
     if (writer->info.block_count == 0) {
         return lahar_fail(error, LAHAR_INVALID, "an event file without events");
     }

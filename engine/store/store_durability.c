@@ -38,6 +38,9 @@ lahar_status lahar_store_wait_durable(lahar_store *store, uint64_t end_id, uint6
         return LAHAR_OK;
     }
     if (store->config.start_threads) {
+        if (deadline_ns != LAHAR_NO_WAIT) {
+            lahar_journals_note_commit(store->journals);
+        }
         return lahar_journals_wait(store->journals, end_id - 1, deadline_ns, error);
     }
     struct durable_goal goal = {store, end_id};

@@ -230,4 +230,5 @@ void lahar_store_stop_threads(lahar_store *store)
             threads[i]->is_running = false;
         }
     }
+    lahar_rollover_stop(store->rollover);
 }
