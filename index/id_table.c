@@ -1,6 +1,7 @@
 /* Tables of ids in two forms, found by binary search over (u32, u64) entries:
  * runs (first ordinal, first id), or blocks of 128 documents (place of the gaps, first id). A
- * block's gaps are a width and then the gaps less one, packed. */
+ * block's gaps are a width, the least of them less one, and then by how much each is more than the
+ * least, packed: streams that take turns cost nothing. */
 #include "index/id_table.h"
 
 #include "index/bitpack.h"
@@ -27,16 +28,30 @@ static uint64_t walk_to(struct id_walk *walk, uint32_t ordinal)
     return walk->runs[walk->run].first_id + (ordinal - walk->runs[walk->run].first_ordinal);
 }
 
-static unsigned block_width(struct id_walk *walk, uint32_t first, uint32_t count)
+/* How the gaps of a block are stored. */
+struct gap_form {
+    unsigned width;
+    uint64_t base; /* the least, less one */
+};
+
+static struct gap_form measure_block(struct id_walk *walk, uint32_t first, uint32_t count)
 {
-    uint64_t all = 0;
+    uint64_t least = count < 2 ? 0 : UINT64_MAX;
+    uint64_t most = 0;
     uint64_t previous = walk_to(walk, first);
     for (uint32_t i = 1; i < count; i++) {
         const uint64_t id = walk_to(walk, first + i);
-        all |= id - previous - 1;
+        const uint64_t gap = id - previous - 1;
+        least = gap < least ? gap : least;
+        most = gap > most ? gap : most;
         previous = id;
     }
-    return lahar_bit_width(all);
+    return (struct gap_form){lahar_bit_width(most - least), least};
+}
+
+static uint64_t form_size(const struct gap_form *form, uint32_t count)
+{
+    return 1 + lahar_varint_size(form->base) + lahar_packed_size(count - 1, form->width);
 }
 
 static uint32_t block_documents(uint32_t document_count, uint32_t first)
@@ -45,7 +60,7 @@ static uint32_t block_documents(uint32_t document_count, uint32_t first)
     return left < LAHAR_SHARD_ID_BLOCK ? left : (uint32_t)LAHAR_SHARD_ID_BLOCK;
 }
 
-/* Bytes of the packed gaps of all blocks; UINT64_MAX when a gap is too wide for them. */
+/* Bytes of the gaps of all blocks; UINT64_MAX when a gap is too wide for them. */
 static uint64_t gaps_size(const struct lahar_id_run *runs, size_t run_count,
                           uint32_t document_count)
 {
@@ -53,11 +68,11 @@ static uint64_t gaps_size(const struct lahar_id_run *runs, size_t run_count,
     uint64_t size = 0;
     for (uint32_t first = 0; first < document_count; first += LAHAR_SHARD_ID_BLOCK) {
         const uint32_t count = block_documents(document_count, first);
-        const unsigned width = block_width(&walk, first, count);
-        if (width > GAP_WIDTH_MAX) {
+        const struct gap_form form = measure_block(&walk, first, count);
+        if (form.width > GAP_WIDTH_MAX || form.base >> GAP_WIDTH_MAX != 0) {
             return UINT64_MAX;
         }
-        size += lahar_packed_size(count - 1, width);
+        size += form_size(&form, count);
     }
     return size;
 }
@@ -76,21 +91,21 @@ static void put_blocks(struct lahar_buffer *out, const struct lahar_id_run *runs
     for (uint32_t first = 0; first < document_count; first += LAHAR_SHARD_ID_BLOCK) {
         const uint32_t count = block_documents(document_count, first);
         put_entry(out, offset, walk_to(&walk, first));
-        struct id_walk again = walk;
-        offset += 1 + (uint32_t)lahar_packed_size(count - 1, block_width(&again, first, count));
-        walk = again;
+        const struct gap_form form = measure_block(&walk, first, count);
+        offset += (uint32_t)form_size(&form, count);
     }
     walk.run = 0;
     for (uint32_t first = 0; first < document_count; first += LAHAR_SHARD_ID_BLOCK) {
         const uint32_t count = block_documents(document_count, first);
         uint64_t previous = walk_to(&walk, first);
         struct id_walk again = walk;
-        const unsigned width = block_width(&again, first, count);
-        lahar_buffer_put_u8(out, (uint8_t)width);
+        const struct gap_form form = measure_block(&again, first, count);
+        lahar_buffer_put_u8(out, (uint8_t)form.width);
+        lahar_buffer_put_varint(out, form.base);
         struct lahar_bit_writer bits = {.out = out};
         for (uint32_t i = 1; i < count; i++) {
             const uint64_t id = walk_to(&walk, first + i);
-            lahar_bit_write(&bits, id - previous - 1, width);
+            lahar_bit_write(&bits, id - previous - 1 - form.base, form.width);
             previous = id;
         }
         lahar_bit_finish(&bits);
@@ -107,7 +122,7 @@ void lahar_id_table_write(struct lahar_buffer *out, const struct lahar_id_run *r
     if (runs_size > blocks * (ENTRY_SIZE + 1)) {
         packed = gaps_size(runs, run_count, document_count);
     }
-    if (packed > UINT32_MAX - blocks || runs_size <= packed + blocks * (ENTRY_SIZE + 1)) {
+    if (packed > UINT32_MAX || runs_size <= packed + blocks * ENTRY_SIZE) {
         lahar_buffer_put_u8(out, LAHAR_ID_RUNS);
         lahar_buffer_put_varint(out, run_count);
         for (size_t i = 0; i < run_count; i++) {
@@ -116,7 +131,7 @@ void lahar_id_table_write(struct lahar_buffer *out, const struct lahar_id_run *r
         return;
     }
     lahar_buffer_put_u8(out, LAHAR_ID_BLOCKS);
-    lahar_buffer_put_varint(out, packed + blocks);
+    lahar_buffer_put_varint(out, packed);
     put_blocks(out, runs, run_count, document_count);
 }
 
@@ -152,34 +167,72 @@ static bool runs_are_valid(const struct lahar_id_table *table)
     return true;
 }
 
+/* The gaps of a block, ready to be read. */
+struct block_gaps {
+    const uint8_t *packed;
+    unsigned width;
+    uint64_t mask;
+    uint64_t step; /* the least gap */
+};
+
+static inline uint64_t gap_at(const struct block_gaps *gaps, uint32_t index)
+{
+    return gaps->step + lahar_unpack_narrow(gaps->packed, index, gaps->width, gaps->mask);
+}
+
+/* Of count documents, from at most size bytes; false when they are not sound. */
+static bool parse_gaps(const uint8_t *data, uint64_t size, uint32_t count, struct block_gaps *gaps)
+{
+    struct lahar_reader reader = lahar_reader_of(data, (size_t)size);
+    gaps->width = lahar_read_u8(&reader);
+    const uint64_t base = lahar_read_varint(&reader);
+    gaps->step = base + 1;
+    if (reader.failed || gaps->width > GAP_WIDTH_MAX || base >> GAP_WIDTH_MAX != 0) {
+        return false;
+    }
+    gaps->mask = lahar_width_mask(gaps->width);
+    gaps->packed = reader.next;
+    return lahar_packed_size(count - 1, gaps->width) <= lahar_reader_left(&reader);
+}
+
+/* Of a table that has been found valid. */
+static struct block_gaps gaps_of(const struct lahar_id_table *table, uint32_t block, uint32_t count)
+{
+    struct block_gaps gaps;
+    const uint32_t offset = entry_head(table, block);
+    const bool is_sound = parse_gaps(table->gaps + offset, table->gaps_size - offset, count, &gaps);
+    LAHAR_ASSERT(is_sound);
+    return gaps;
+}
+
 /* The id of the document within a block. */
 static uint64_t block_id(const struct lahar_id_table *table, uint32_t block, uint32_t within)
 {
-    const uint8_t *gaps = table->gaps + entry_head(table, block);
-    const unsigned width = gaps[0];
-    const uint64_t mask = lahar_width_mask(width);
-    uint64_t id = entry_id(table, block) + within;
+    const struct block_gaps gaps = gaps_of(table, block, within + 1);
+    uint64_t id = entry_id(table, block);
+    if (gaps.width == 0) {
+        return id + within * gaps.step;
+    }
     for (uint32_t i = 0; i < within; i++) {
-        id += lahar_unpack_narrow(gaps + 1, i, width, mask);
+        id += gap_at(&gaps, i);
     }
     return id;
 }
 
-static bool blocks_are_valid(const struct lahar_id_table *table, uint64_t gaps_bytes)
+static bool blocks_are_valid(const struct lahar_id_table *table)
 {
     for (uint32_t i = 0; i < table->entry_count; i++) {
         const uint32_t first = i * LAHAR_SHARD_ID_BLOCK;
         const uint32_t count = block_documents(table->document_count, first);
         const uint64_t offset = entry_head(table, i);
-        if (offset >= gaps_bytes || table->gaps[offset] > GAP_WIDTH_MAX ||
-            lahar_packed_size(count - 1, table->gaps[offset]) > gaps_bytes - offset - 1) {
+        struct block_gaps gaps;
+        if (offset >= table->gaps_size ||
+            !parse_gaps(table->gaps + offset, table->gaps_size - offset, count, &gaps)) {
             return false;
         }
         uint64_t id = entry_id(table, i);
-        const unsigned width = table->gaps[offset];
-        const uint64_t mask = lahar_width_mask(width);
         for (uint32_t k = 0; k + 1 < count; k++) {
-            const uint64_t gap = lahar_unpack_narrow(table->gaps + offset + 1, k, width, mask) + 1;
+            const uint64_t gap = gap_at(&gaps, k);
             if (id > UINT64_MAX - gap) {
                 return false;
             }
@@ -215,7 +268,8 @@ bool lahar_id_table_read(struct lahar_reader *reader, uint32_t document_count,
     table->entry_count = (uint32_t)blocks;
     table->entries = lahar_read_bytes(reader, blocks * ENTRY_SIZE);
     table->gaps = lahar_read_bytes(reader, size);
-    return !reader->failed && blocks_are_valid(table, size);
+    table->gaps_size = size;
+    return !reader->failed && blocks_are_valid(table);
 }
 
 /* The run that the ordinal is in. */
@@ -254,10 +308,9 @@ uint32_t lahar_id_table_run_end(const struct lahar_id_table *table, uint32_t ord
     const uint32_t block = ordinal / LAHAR_SHARD_ID_BLOCK;
     const uint32_t first = block * LAHAR_SHARD_ID_BLOCK;
     const uint32_t end = first + block_documents(table->document_count, first);
-    const uint8_t *gaps = table->gaps + entry_head(table, block);
-    const uint64_t mask = lahar_width_mask(gaps[0]);
+    const struct block_gaps gaps = gaps_of(table, block, end - first);
     uint32_t next = ordinal + 1;
-    while (next < end && lahar_unpack_narrow(gaps + 1, next - first - 1, gaps[0], mask) == 0) {
+    while (next < end && gap_at(&gaps, next - first - 1) == 1) {
         next++;
     }
     return next;
@@ -287,12 +340,11 @@ uint32_t lahar_id_table_ordinal(const struct lahar_id_table *table, uint64_t id)
     }
     const uint32_t first = low * LAHAR_SHARD_ID_BLOCK;
     const uint32_t count = block_documents(table->document_count, first);
-    const uint8_t *gaps = table->gaps + entry_head(table, low);
-    const uint64_t mask = lahar_width_mask(gaps[0]);
+    const struct block_gaps gaps = gaps_of(table, low, count);
     uint64_t at = entry_id(table, low);
     uint32_t i = 0;
     while (at < id && ++i < count) {
-        at += lahar_unpack_narrow(gaps + 1, i - 1, gaps[0], mask) + 1;
+        at += gap_at(&gaps, i - 1);
     }
     return first + i;
 }

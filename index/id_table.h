@@ -26,6 +26,7 @@ struct lahar_id_table {
     uint32_t entry_count;
     const uint8_t *entries; /* (u32, u64) a run or a block */
     const uint8_t *gaps;    /* blocks: packed gaps */
+    uint64_t gaps_size;
 };
 
 /* False when the bytes are malformed; takes the reader past the table. slack: readable bytes

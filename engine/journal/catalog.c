@@ -7,6 +7,7 @@
 #include "engine/journal/recovery_memory.h"
 #include "engine/store/offset_record.h"
 #include "io/base/error.h"
+#include "io/base/populate.h"
 
 enum {
     FIRST_CAPACITY = 256,
@@ -133,6 +134,9 @@ lahar_status lahar_catalog_init(struct lahar_catalog *catalog, const lahar_alloc
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a link buffer of %llu slots",
                           (unsigned long long)window);
     }
+    /* Every slot comes into use within as many ids: the memory is taken now, so that a store that
+     * runs for long needs no more of it than at first. */
+    lahar_populate(catalog->links.slots, window * sizeof *catalog->links.slots);
     lahar_chunk_pool_charge(chunks, window * sizeof *catalog->links.slots);
     return LAHAR_OK;
 }

@@ -2,8 +2,8 @@
 #include "engine/journal/chunk.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
+#include "io/base/populate.h"
 #include "io/io.h"
 
 enum {
@@ -62,10 +62,7 @@ static struct lahar_chunk *create(struct lahar_chunk_pool *pool, uint32_t capaci
     const uintptr_t mask = LAHAR_IO_ALIGNMENT - 1;
     chunk->image = (uint8_t *)(((uintptr_t)chunk->allocation + mask) & ~mask);
     chunk->capacity = capacity;
-#ifdef MADV_POPULATE_WRITE
-    /* One call for all pages costs a fraction of a fault for each; older kernels refuse it. */
-    (void)madvise(chunk->image, capacity, MADV_POPULATE_WRITE);
-#endif
+    lahar_populate(chunk->image, capacity);
     return chunk;
 }
 

@@ -6,25 +6,34 @@
 #include "engine/store/manifest_format.h"
 #include "io/base/error.h"
 
+/* Numbers of a record that stand in a row. */
+static void read_numbers(struct lahar_reader *payload, uint64_t *const *places, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        *places[i] = lahar_read_u64(payload);
+    }
+}
+
 static struct lahar_manifest_file read_file(struct lahar_reader *payload)
 {
     struct lahar_manifest_file file = {0};
     struct lahar_segment_info *info = &file.info;
-    info->first_id = lahar_read_u64(payload);
-    info->last_id = lahar_read_u64(payload);
-    info->number = lahar_read_u64(payload);
+    uint64_t *const names[] = {&info->first_id, &info->last_id, &info->number};
+    /* A signed number may be written through its unsigned type. */
+    uint64_t *const contents[] = {&info->event_count,
+                                  (uint64_t *)&info->time_min_ns,
+                                  (uint64_t *)&info->time_max_ns,
+                                  (uint64_t *)&info->arrival_min_ns,
+                                  (uint64_t *)&info->arrival_max_ns,
+                                  &info->raw_bytes,
+                                  &info->file_bytes,
+                                  &info->toc_bytes,
+                                  &info->group_first_id,
+                                  &info->group_end_id};
+    read_numbers(payload, names, sizeof names / sizeof *names);
     info->stream = lahar_read_u32(payload);
     info->block_count = lahar_read_u32(payload);
-    info->event_count = lahar_read_u64(payload);
-    info->time_min_ns = (int64_t)lahar_read_u64(payload);
-    info->time_max_ns = (int64_t)lahar_read_u64(payload);
-    info->arrival_min_ns = (int64_t)lahar_read_u64(payload);
-    info->arrival_max_ns = (int64_t)lahar_read_u64(payload);
-    info->raw_bytes = lahar_read_u64(payload);
-    info->file_bytes = lahar_read_u64(payload);
-    info->toc_bytes = lahar_read_u64(payload);
-    info->group_first_id = lahar_read_u64(payload);
-    info->group_end_id = lahar_read_u64(payload);
+    read_numbers(payload, contents, sizeof contents / sizeof *contents);
     info->group_file_count = lahar_read_u32(payload);
     file.has_shard = (lahar_read_u32(payload) & LAHAR_MANIFEST_FILE_HAS_SHARD) != 0;
     file.shard_bytes = lahar_read_u64(payload);

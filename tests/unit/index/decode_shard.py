@@ -132,8 +132,9 @@ class Shard:
         gaps, ids = r.take(size), []
         for block, (offset, first) in enumerate(entries):
             g = Reader(gaps, offset)
-            width = g.uint(1)
-            ids += gaps_to_documents(first, g.packed(min(128, self.count - block * 128) - 1, width))
+            width, base = g.uint(1), g.varint()
+            gaps_above = g.packed(min(128, self.count - block * 128) - 1, width)
+            ids += gaps_to_documents(first, [base + gap for gap in gaps_above])
         return ids
 
     def read_groups(self, count, directory):

@@ -201,22 +201,16 @@ Test(objects, make_the_same_shard_when_values_change)
     require_same_shard(&plan);
 }
 
-Test(objects, make_the_same_shard_when_a_block_lacks_a_field)
+Test(objects, make_the_same_shard_when_one_block_lacks_a_field_or_is_not_given_as_objects)
 {
-    struct plan plan = steady;
-    plan.missing_block = 4;
-    require_same_shard(&plan);
-    plan.missing_block = 0;
-    require_same_shard(&plan);
-}
-
-Test(objects, make_the_same_shard_when_a_block_is_not_given_as_objects)
-{
-    struct plan plan = steady;
-    plan.passed_block = 3;
-    require_same_shard(&plan);
-    plan.passed_block = 0;
-    require_same_shard(&plan);
+    static const uint32_t blocks[][2] = {
+        {4, UINT32_MAX}, {0, UINT32_MAX}, {UINT32_MAX, 3}, {UINT32_MAX, 0}};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        struct plan plan = steady;
+        plan.missing_block = blocks[i][0];
+        plan.passed_block = blocks[i][1];
+        require_same_shard(&plan);
+    }
 }
 
 Test(objects, make_the_same_shard_of_long_values)

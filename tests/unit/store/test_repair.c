@@ -42,6 +42,14 @@ static void make_store(struct store_fixture *fixture, uint32_t streams[2])
     store_fixture_add(fixture, streams, 2, 20);
 }
 
+/* The same in a fixture of its own, closed. */
+static void make_closed_store(struct store_fixture *fixture, uint64_t seed, uint32_t streams[2])
+{
+    store_fixture_init(fixture, seed);
+    make_store(fixture, streams);
+    store_fixture_close(fixture);
+}
+
 /* Refused without repair, whole with it, and an ordinary store from then on. */
 static void check_repair(struct store_fixture *fixture, const uint32_t streams[2])
 {
@@ -93,9 +101,7 @@ Test(repair, of_a_damaged_manifest_keeps_everything)
     for (uint64_t byte = 20; byte < 400; byte += 90) {
         struct store_fixture fixture;
         uint32_t streams[2];
-        store_fixture_init(&fixture, 3);
-        make_store(&fixture, streams);
-        store_fixture_close(&fixture);
+        make_closed_store(&fixture, 3, streams);
         const struct manifest_name found = find_manifest(&fixture);
         cr_assert_eq(lahar_sim_disk_flip_bit(fixture.disk, found.name, byte * 8, NULL), LAHAR_OK);
         check_repair(&fixture, streams);
@@ -107,9 +113,7 @@ Test(repair, rolls_a_group_again_whose_files_are_incomplete)
 {
     struct store_fixture fixture;
     uint32_t streams[2];
-    store_fixture_init(&fixture, 4);
-    make_store(&fixture, streams);
-    store_fixture_close(&fixture);
+    make_closed_store(&fixture, 4, streams);
     lose_manifest(&fixture);
     /* One of two event files of the third rollover, whose frames the journals still have. */
     char path[128];
@@ -145,9 +149,7 @@ Test(repair, sets_an_unreadable_event_file_aside_and_a_foreign_name_too)
 {
     struct store_fixture fixture;
     uint32_t streams[2];
-    store_fixture_init(&fixture, 6);
-    make_store(&fixture, streams);
-    store_fixture_close(&fixture);
+    make_closed_store(&fixture, 6, streams);
     lose_manifest(&fixture);
     static const char junk[] = "not an event file";
     cr_assert_eq(lahar_sim_disk_write_file(
@@ -220,9 +222,7 @@ Test(repair, makes_lost_and_damaged_tables_and_shards_again)
             struct store_fixture fixture;
             uint32_t streams[2];
             char path[128];
-            store_fixture_init(&fixture, 21);
-            make_store(&fixture, streams);
-            store_fixture_close(&fixture);
+            make_closed_store(&fixture, 21, streams);
             find_file(&fixture, suffixes[i], path);
             struct lahar_io_file *file = NULL;
             if (damage == 0) {
@@ -252,9 +252,7 @@ Test(repair, changes_nothing_of_a_sound_store)
 {
     struct store_fixture fixture;
     uint32_t streams[2];
-    store_fixture_init(&fixture, 22);
-    make_store(&fixture, streams);
-    store_fixture_close(&fixture);
+    make_closed_store(&fixture, 22, streams);
     store_fixture_open(&fixture);
     store_fixture_close(&fixture);
     uint64_t before = lahar_sim_disk_operations(fixture.disk);

@@ -187,7 +187,7 @@ static void run(struct month *month, const char *root)
         if (day == DAYS) {
             (void)printf("memory of day %d: %+.1f %% of day 1\n", DAYS,
                          100.0 * ((double)bytes / (double)first_bytes - 1));
-            check(bytes <= first_bytes + first_bytes / 10, "memory grew by more than 10 %");
+            check(bytes <= first_bytes + first_bytes / 20, "memory grew by more than 5 %");
         }
     }
     (void)printf("at most %u files and %u descriptors\n", most_files, most_descriptors);
