@@ -9,6 +9,7 @@
 #include "engine/segment/segment.h"
 
 struct lahar_block_writer;
+struct lahar_row_event;
 
 /* compression_level 0: groups are stored as they are. */
 lahar_status lahar_block_writer_create(const struct lahar_stream *stream,

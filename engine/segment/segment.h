@@ -49,7 +49,6 @@ void lahar_segment_file_name(const struct lahar_segment_info *info, const char *
 
 /* --- writing --------------------------------------------------------------- */
 
-struct lahar_row_event;
 struct lahar_segment_writer;
 struct lahar_segment;       /* an open event file; reference-counted; thread-safe */
 struct lahar_block_columns; /* engine/segment/block_writer.h */
@@ -81,9 +80,6 @@ lahar_status lahar_segment_writer_create(struct lahar_io *io, const char *direct
  * read during the call only. */
 lahar_status lahar_segment_writer_add(struct lahar_segment_writer *writer, const lahar_event *event,
                                       uint32_t row_size, lahar_error *error);
-/* The same for an event in the form of a row, of any bytes: LAHAR_CORRUPT. */
-lahar_status lahar_segment_writer_add_row(struct lahar_segment_writer *writer,
-                                          const struct lahar_row_event *event, lahar_error *error);
 
 /* In place of adding events: where several threads put whole blocks at once. All of them are done
  * before finish or destroy. */

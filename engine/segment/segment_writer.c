@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/event/row.h"
 #include "engine/segment/block_order.h"
 #include "engine/segment/segment.h"
 #include "engine/segment/segment_format.h"
@@ -222,17 +221,12 @@ static lahar_status put_filled(struct lahar_segment_writer *writer, lahar_error 
     return lahar_block_order_put(writer->order, writer->next_number++, slot, error);
 }
 
-/* The block that takes the event with this id and size. */
-static lahar_status start_event(struct lahar_segment_writer *writer, uint64_t id, uint32_t row_size,
-                                struct lahar_block_writer **block_out, lahar_error *error)
+static lahar_status add_event(struct lahar_segment_writer *writer, const lahar_event *event,
+                              uint32_t row_size, lahar_error *error)
 {
-    if (writer->has_failed) {
-        return lahar_fail(error, LAHAR_INVALID, "writing this event file has failed before");
-    }
-    writer->has_failed = true;
-    if (id <= writer->last_id && writer->last_id != 0) {
+    if (event->id <= writer->last_id && writer->last_id != 0) {
         return lahar_fail(error, LAHAR_INVALID, "event %llu follows event %llu",
-                          (unsigned long long)id, (unsigned long long)writer->last_id);
+                          (unsigned long long)event->id, (unsigned long long)writer->last_id);
     }
     if (writer->filling != NULL &&
         lahar_block_writer_raw_size(lahar_block_slot_writer(writer->filling)) + row_size >
@@ -242,35 +236,22 @@ static lahar_status start_event(struct lahar_segment_writer *writer, uint64_t id
     if (writer->filling == NULL) {
         LAHAR_TRY(lahar_block_order_take(writer->order, &writer->filling, error));
     }
-    *block_out = lahar_block_slot_writer(writer->filling);
-    return LAHAR_OK;
-}
-
-static void end_event(struct lahar_segment_writer *writer, uint64_t id)
-{
+    LAHAR_TRY(
+        lahar_block_writer_add(lahar_block_slot_writer(writer->filling), event, row_size, error));
     writer->added_count++;
-    writer->last_id = id;
-    writer->has_failed = false;
+    writer->last_id = event->id;
+    return LAHAR_OK;
 }
 
 lahar_status lahar_segment_writer_add(struct lahar_segment_writer *writer, const lahar_event *event,
                                       uint32_t row_size, lahar_error *error)
 {
-    struct lahar_block_writer *block = NULL;
-    LAHAR_TRY(start_event(writer, event->id, row_size, &block, error));
-    LAHAR_TRY(lahar_block_writer_add(block, event, row_size, error));
-    end_event(writer, event->id);
-    return LAHAR_OK;
-}
-
-lahar_status lahar_segment_writer_add_row(struct lahar_segment_writer *writer,
-                                          const struct lahar_row_event *event, lahar_error *error)
-{
-    struct lahar_block_writer *block = NULL;
-    LAHAR_TRY(start_event(writer, event->id, event->size, &block, error));
-    LAHAR_TRY(lahar_block_writer_add_row(block, event, error));
-    end_event(writer, event->id);
-    return LAHAR_OK;
+    if (writer->has_failed) {
+        return lahar_fail(error, LAHAR_INVALID, "writing this event file has failed before");
+    }
+    const lahar_status status = add_event(writer, event, row_size, error);
+    writer->has_failed = status != LAHAR_OK;
+    return status;
 }
 
 lahar_status lahar_segment_writer_copy(struct lahar_segment_writer *writer,
