@@ -121,6 +121,10 @@ bool lahar_query_is_behind(const struct lahar_query *query, int64_t time_ns, uin
 lahar_status lahar_query_read_event(struct lahar_query *query, struct lahar_unit *unit,
                                     uint32_t document, lahar_error *error);
 
+/* Has the blocks of the results that follow the head of a unit, head included, read by several
+ * threads, where there are several and they are not in memory. */
+void lahar_query_read_results_ahead(struct lahar_query *query, const struct lahar_unit *unit);
+
 /* The next result in an order by id, or by time. */
 lahar_status lahar_query_walk(struct lahar_query *query, const lahar_event **event_out,
                               lahar_error *error);

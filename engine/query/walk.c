@@ -255,6 +255,7 @@ lahar_status lahar_query_walk(struct lahar_query *query, const lahar_event **eve
     if (best == NULL) {
         return LAHAR_NOT_FOUND;
     }
+    lahar_query_read_results_ahead(query, best);
     const lahar_status status = lahar_query_read_event(query, best, best->head, error);
     best->has_head = false;
     if (status == LAHAR_CORRUPT) {

@@ -9,7 +9,8 @@
 enum {
     SHARD_COUNT_MAX = 16,
     SHARD_SIZE_MIN = 8 * 1024 * 1024, /* bytes; fewer shards below */
-    BUCKET_COUNT = 256                /* a shard */
+    BUCKET_COUNT = 256,               /* a shard */
+    DECODED_SIZE = 16                 /* times the stored size, about */
 };
 
 struct item {
@@ -152,6 +153,20 @@ struct lahar_block *lahar_block_cache_get(struct lahar_block_cache *cache, uint6
     }
     pthread_mutex_unlock(&shard->mutex);
     return block;
+}
+
+bool lahar_block_cache_lacks(struct lahar_block_cache *cache, uint64_t file_number,
+                             uint32_t block_number, uint64_t size)
+{
+    const uint64_t hash = hash_key(file_number, block_number);
+    struct shard *shard = shard_of(cache, hash);
+    if (size * DECODED_SIZE > cache->shard_limit_bytes) {
+        return false;
+    }
+    pthread_mutex_lock(&shard->mutex);
+    const bool is_absent = *find_link(shard, hash, file_number, block_number) == NULL;
+    pthread_mutex_unlock(&shard->mutex);
+    return is_absent;
 }
 
 /* Takes an item out; the caller releases it, outside the mutex where it can. */

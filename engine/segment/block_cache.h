@@ -6,6 +6,7 @@
 #ifndef LAHAR_SEGMENT_BLOCK_CACHE_H
 #define LAHAR_SEGMENT_BLOCK_CACHE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "engine/segment/segment.h"
@@ -13,6 +14,10 @@
 /* The block of that file, with a reference for the caller; NULL when not there. */
 struct lahar_block *lahar_block_cache_get(struct lahar_block_cache *cache, uint64_t file_number,
                                           uint32_t block_number);
+
+/* Whether the block is not there, and would be kept if it were put. Not a use of it. */
+bool lahar_block_cache_lacks(struct lahar_block_cache *cache, uint64_t file_number,
+                             uint32_t block_number, uint64_t size);
 
 /* Keeps the block with a reference of its own, unless it is larger than a shard may be, memory is
  * refused, or another thread was first. */

@@ -150,6 +150,8 @@ lahar_status lahar_segment_probe(struct lahar_io *io, const char *directory,
 /* From the cache, or read, checked and inflated. LAHAR_CORRUPT names the ids. */
 lahar_status lahar_segment_load(struct lahar_segment *segment, uint32_t block,
                                 struct lahar_block **block_out, lahar_error *error);
+/* Whether loading the block would read it, and keep it for the next who loads it. */
+bool lahar_segment_would_keep(const struct lahar_segment *segment, uint32_t block);
 /* Appends the stored bytes of a block, checked against the table of contents, to out. */
 lahar_status lahar_segment_read_stored(struct lahar_segment *segment, uint32_t block,
                                        struct lahar_buffer *out, lahar_error *error);

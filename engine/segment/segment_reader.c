@@ -483,6 +483,13 @@ lahar_status lahar_segment_load(struct lahar_segment *segment, uint32_t block,
     return name_events(segment, block, status, error);
 }
 
+bool lahar_segment_would_keep(const struct lahar_segment *segment, uint32_t block)
+{
+    LAHAR_ASSERT(block < segment->info.block_count);
+    return segment->cache != NULL && lahar_block_cache_lacks(segment->cache, segment->info.number,
+                                                             block, segment->blocks[block].size);
+}
+
 lahar_status lahar_segment_read_stored(struct lahar_segment *segment, uint32_t block,
                                        struct lahar_buffer *out, lahar_error *error)
 {
