@@ -17,6 +17,7 @@ struct verb {
 static const struct verb VERBS[] = {
     {"stream", verb_stream, "create, list and show streams"},
     {"ingest", verb_ingest, "take the records of files"},
+    {"import", verb_import, "take the events of NiFi's own repository"},
     {"source", verb_source, "say which files are followed, and how far they are"},
     {"follow", verb_follow, "take the records of files as they are written"},
     {"query", verb_query, "search"},

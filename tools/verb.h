@@ -9,6 +9,7 @@ enum exit_status verb_content(int argument_count, char **arguments);
 enum exit_status verb_export(int argument_count, char **arguments);
 enum exit_status verb_follow(int argument_count, char **arguments);
 enum exit_status verb_get(int argument_count, char **arguments);
+enum exit_status verb_import(int argument_count, char **arguments);
 enum exit_status verb_ingest(int argument_count, char **arguments);
 enum exit_status verb_lineage(int argument_count, char **arguments);
 enum exit_status verb_query(int argument_count, char **arguments);

@@ -135,12 +135,11 @@ uint32_t lahar_provenance_stream(const lahar_provenance *provenance)
 
 /* --- appending --------------------------------------------------------------------------- */
 
-static lahar_status stage(struct lahar_provenance *provenance, lahar_batch *batch,
-                          const lahar_prov_event *event, struct lahar_arena *arena,
-                          lahar_error *error)
+lahar_status lahar_prov_stage(struct lahar_provenance *provenance, lahar_batch *batch,
+                              const lahar_prov_event *event, struct lahar_arena *arena,
+                              lahar_error *error)
 {
     struct lahar_prov_values values;
-    LAHAR_TRY(lahar_prov_check(event, error));
     LAHAR_TRY(lahar_prov_encode(&provenance->fields, event, arena, &values, error));
     const lahar_event raw = {.time_ns = event->time_ns,
                              .stream = provenance->stream,
@@ -163,7 +162,10 @@ lahar_status lahar_prov_append(lahar_provenance *provenance, const lahar_prov_ev
     lahar_arena_init(&arena, provenance->allocator, 4096);
     lahar_status status = LAHAR_OK;
     for (size_t i = 0; i < event_count && status == LAHAR_OK; i++) {
-        status = stage(provenance, batch, &events[i], &arena, error);
+        status = lahar_prov_check(&events[i], error);
+        if (status == LAHAR_OK) {
+            status = lahar_prov_stage(provenance, batch, &events[i], &arena, error);
+        }
         lahar_arena_reset(&arena);
         if (status != LAHAR_OK) {
             lahar_error_context(error, "event %zu of %zu", i + 1, event_count);

@@ -48,6 +48,11 @@ static inline bool lahar_prov_may_see(const struct lahar_provenance *provenance,
            provenance->options.authorize(provenance->options.authorize_context, event);
 }
 
+/* Adds an event to a batch as it is; arena is scratch. */
+lahar_status lahar_prov_stage(struct lahar_provenance *provenance, lahar_batch *batch,
+                              const lahar_prov_event *event, struct lahar_arena *arena,
+                              lahar_error *error);
+
 /* Reads an event of the stream, whole: *cursor_out owns it. LAHAR_NOT_FOUND, LAHAR_DENIED. */
 lahar_status lahar_prov_find(struct lahar_provenance *provenance, uint64_t id,
                              lahar_cursor **cursor_out, const lahar_event **event_out,

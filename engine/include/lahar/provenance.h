@@ -455,6 +455,37 @@ LAHAR_API const lahar_flowfile *lahar_replay_flowfile(const lahar_replay *replay
 LAHAR_API uint64_t lahar_replay_event_id(const lahar_replay *replay); /* of the REPLAY event */
 LAHAR_API void lahar_replay_close(lahar_replay *replay);              /* NULL is allowed */
 
+/* --- NiFi's own files ------------------------------------------------------------------------ */
+
+typedef struct lahar_prov_import_options {
+    size_t struct_size;
+    /* Told of each record that is passed over, by its offset in the file, unpacked. NULL: nobody.
+     */
+    void (*on_error)(void *context, uint64_t offset, const char *message);
+    /* Asked between batches; NULL: never. */
+    bool (*is_cancelled)(void *context);
+    void *context; /* of both */
+} lahar_prov_import_options;
+
+LAHAR_API void lahar_prov_import_options_init(lahar_prov_import_options *options);
+
+typedef struct lahar_prov_import_result {
+    size_t struct_size;
+    uint64_t event_count;
+    uint64_t error_count; /* records passed over, a torn last one included */
+    uint64_t first_id;    /* 0 when there are no events */
+    uint64_t last_id;
+} lahar_prov_import_result;
+
+/* Appends the events of an event file of NiFi's write-ahead repository (.prov, or .prov.gz, by
+ * content) in batches, in their order, with whatever they lack. path is absolute. An empty file has
+ * none. result_out, which says what was appended, is filled on failure too.
+ * LAHAR_CORRUPT: the head of the file cannot be read; LAHAR_UNSUPPORTED: it is of another kind;
+ * LAHAR_CANCELLED; LAHAR_NOT_FOUND, LAHAR_IO; as for append. Any thread. */
+LAHAR_API LAHAR_NODISCARD lahar_status lahar_prov_import_file(
+    lahar_provenance *provenance, const char *path, const lahar_prov_import_options *options,
+    lahar_prov_import_result *result_out, lahar_error *error);
+
 #ifdef __cplusplus
 }
 #endif

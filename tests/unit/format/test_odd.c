@@ -86,7 +86,7 @@ static const char *const odd_elsewhere[] = {
     "scripts/copytruncate.sh",
     "scripts/inode_reuse.sh",
     "scripts/slow_partial_line.sh",
-    "prov/nifi_truncated_mid_record.prov", /* lahar import nifi: tests/unit/provenance */
+    "prov/nifi_truncated_mid_record.prov", /* lahar import nifi: tests/data/nifi_import.py */
     "prov/nifi_truncated_header.prov",
     "prov/nifi_bitflip.prov",
     "prov/nifi_empty.prov"};
