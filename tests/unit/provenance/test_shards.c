@@ -8,12 +8,13 @@
 #include "prov_store.h"
 
 enum {
-    FILES = 26
+    FILES = 26,
+    OTHERS = 20 /* FlowFiles of a file besides: enough for its shard to have a filter of uuids */
 };
 
 static const char *const names[] = {"u", "p"};
 
-/* In every file: an event of u, one of another FlowFile; in the first a fork of p into u too. */
+/* In every file: an event of u, and others; in the first a fork of p into u too. */
 static void fill(struct prov_store *prov)
 {
     prov_store_open(prov, NULL);
@@ -22,7 +23,11 @@ static void fill(struct prov_store *prov)
             put(prov, LAHAR_PROV_FORK, "p", 0, "p", "u");
         }
         put(prov, LAHAR_PROV_DOWNLOAD, "u", 10 * i + 1, NULL, NULL);
-        put(prov, LAHAR_PROV_DOWNLOAD, "other", 10 * i + 2, NULL, NULL);
+        for (int k = 0; k < OTHERS; k++) {
+            char other[32];
+            (void)snprintf(other, sizeof other, "other-%d-%d", i, k);
+            put(prov, LAHAR_PROV_DOWNLOAD, other, 10 * i + 2, NULL, NULL);
+        }
         prov_store_rollover(prov);
     }
     put(prov, LAHAR_PROV_DROP, "u", 10 * FILES, NULL, NULL);
