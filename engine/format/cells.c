@@ -205,70 +205,56 @@ static enum take take_cell(struct walk *walk, size_t column, enum lahar_escaping
 
 /* --- records --------------------------------------------------------------------------- */
 
-/* ( value, value ) */
-static enum take take_values(struct walk *walk)
+/* Behind a value: a comma, or what closes the record. */
+static enum take take_separator(struct walk *walk, uint8_t closing, const char *failure,
+                                bool *closed_out)
 {
-    walk->at++;
-    for (size_t column = 0;; column++) {
-        enum take taken;
-        skip_space(walk);
-        if (walk->at == walk->size) {
-            return need_more(walk);
-        }
-        const size_t start = walk->at;
-        taken = walk->data[start] == '\'' ? take_quoted(walk, '\'', true) : take_bare(walk);
-        if (taken != TAKEN) {
-            return taken;
-        }
-        taken = add_cell(walk, start, walk->at, column, LAHAR_ESCAPING_QUOTED);
-        if (taken != TAKEN) {
-            return taken;
-        }
-        skip_space(walk);
-        if (walk->at == walk->size) {
-            return need_more(walk);
-        }
-        const uint8_t c = walk->data[walk->at];
-        if (c != ',' && c != ')') {
-            return fail(walk, "expected ',' or ')'");
-        }
-        walk->at++;
-        if (c == ')') {
-            return TAKEN;
-        }
+    skip_space(walk);
+    if (walk->at == walk->size) {
+        return need_more(walk);
     }
+    const uint8_t c = walk->data[walk->at];
+    if (c != ',' && c != closing) {
+        return fail(walk, failure);
+    }
+    walk->at++;
+    *closed_out = c == closing;
+    return TAKEN;
 }
 
-/* [ value, value ] */
-static enum take take_array(struct walk *walk)
+static enum take take_sql_value(struct walk *walk, size_t column)
 {
+    const size_t start = walk->at;
+    const enum take taken =
+        walk->data[start] == '\'' ? take_quoted(walk, '\'', true) : take_bare(walk);
+    return taken == TAKEN ? add_cell(walk, start, walk->at, column, LAHAR_ESCAPING_QUOTED) : taken;
+}
+
+/* ( value, value ), or [ value, value ], which may be empty. */
+static enum take take_list(struct walk *walk, bool is_array)
+{
+    bool is_closed = false;
     walk->at++;
-    for (size_t column = 0;; column++) {
+    for (size_t column = 0; !is_closed; column++) {
         skip_space(walk);
         if (walk->at == walk->size) {
             return need_more(walk);
         }
-        if (column == 0 && walk->data[walk->at] == ']') {
+        if (is_array && column == 0 && walk->data[walk->at] == ']') {
             walk->at++;
             return TAKEN;
         }
-        enum take taken = take_cell(walk, column, LAHAR_ESCAPING_JSON, (lahar_bytes){0});
+        enum take taken = is_array ? take_cell(walk, column, LAHAR_ESCAPING_JSON, (lahar_bytes){0})
+                                   : take_sql_value(walk, column);
+        if (taken == TAKEN) {
+            taken = is_array ? take_separator(walk, ']', "expected ',' or ']'", &is_closed)
+                             : take_separator(walk, ')', "expected ',' or ')'", &is_closed);
+        }
         if (taken != TAKEN) {
             return taken;
         }
-        skip_space(walk);
-        if (walk->at == walk->size) {
-            return need_more(walk);
-        }
-        const uint8_t c = walk->data[walk->at];
-        if (c != ',' && c != ']') {
-            return fail(walk, "expected ',' or ']'");
-        }
-        walk->at++;
-        if (c == ']') {
-            return TAKEN;
-        }
     }
+    return TAKEN;
 }
 
 /* Whether literal stands at the place; MORE when the input ends in it. */
@@ -378,10 +364,10 @@ enum lahar_cells_result lahar_cells_parse(const struct lahar_cell_grammar *gramm
     list->count = 0;
     switch (grammar->format) {
     case LAHAR_FORMAT_VALUES:
-        taken = take_values(&walk);
+        taken = take_list(&walk, false);
         break;
     case LAHAR_FORMAT_JSON_COMPACT:
-        taken = take_array(&walk);
+        taken = take_list(&walk, true);
         break;
     case LAHAR_FORMAT_CUSTOM:
         taken = take_custom(&walk);

@@ -179,14 +179,29 @@ const uint8_t *lahar_json_number_end(const uint8_t *start, const uint8_t *end)
     return p;
 }
 
+static bool is_of_number(uint8_t c)
+{
+    return (uint8_t)(c - '0') <= 9 || c == '.' || c == '-' || c == '+' || (c | 0x20) == 'e';
+}
+
+/* A number that the input cuts off is looked at again once its end has come, so that one of a
+ * gigabyte costs as much as one of many pieces. */
 static enum lahar_json_result take_number(struct lahar_json_parser *parser, const uint8_t *data,
                                           size_t size, size_t start, bool is_last)
 {
-    const uint8_t *end = lahar_json_number_end(data + start, data + size);
+    size_t scanned = parser->string_scan;
+    while (scanned != 0 && scanned < size && is_of_number(data[scanned])) {
+        scanned++;
+    }
+    const uint8_t *end = scanned == size && !is_last
+                             ? data + size
+                             : lahar_json_number_end(data + start, data + size);
     if (end == data + size && !is_last) {
         parser->position = start;
+        parser->string_scan = size;
         return LAHAR_JSON_MORE;
     }
+    parser->string_scan = 0;
     if (end == NULL || (uint8_t)(end[-1] - '0') > 9) {
         return fail(parser, start, "not a number");
     }

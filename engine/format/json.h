@@ -53,7 +53,7 @@ struct lahar_json_parser {
     const lahar_allocator *allocator;
     size_t position;     /* bytes consumed; after a failure, where it is */
     const char *failure; /* after LAHAR_JSON_BAD: what is wrong, static text */
-    size_t string_scan;  /* inside a string: where to go on looking for its end, or 0 */
+    size_t string_scan;  /* inside a string or number: where to go on looking for its end, or 0 */
     uint32_t depth;
     uint8_t state; /* what may come next */
     uint8_t string_flags;

@@ -308,30 +308,69 @@ static void drop_carried(struct lahar_buffer *carry, size_t count)
     }
 }
 
-/* Looks for a byte order mark at the start of the carry. */
+/* What a file can begin with that is no text of bytes: the whole file is passed over. Two bytes
+ * of a mark are enough where no text can begin with them. */
+static const struct foreign {
+    const char *bytes;
+    uint8_t size;
+    const char *what; /* static text */
+} foreign_starts[] = {
+    {"\xff\xfe", 2, "not UTF-8: UTF-16 byte order mark, the file is passed over"},
+    {"\xfe\xff", 2, "not UTF-8: UTF-16 byte order mark, the file is passed over"},
+    {"\0\0\xfe\xff", 4, "not UTF-8: UTF-32 byte order mark, the file is passed over"},
+    {"\x1f\x8b\x08", 3, "compressed by gzip: the file is passed over"},
+    {"\x28\xb5\x2f\xfd", 4, "compressed by zstd: the file is passed over"},
+    {"\xfd\x37zXZ\0", 6, "compressed by xz: the file is passed over"},
+    {"BZh91AY&SY", 10, "compressed by bzip2: the file is passed over"},
+};
+
+static const uint8_t utf8_mark[3] = {0xef, 0xbb, 0xbf};
+
+/* bzip2 says how large its blocks are in the fourth byte, 1 to 9. */
+static bool begins_like(const struct foreign *start, const uint8_t *p, size_t size)
+{
+    for (size_t i = 0; i < size && i < start->size; i++) {
+        const bool is_level = start->size == 10 && i == 3 && p[i] >= '1' && p[i] <= '9';
+        if (p[i] != (uint8_t)start->bytes[i] && !is_level) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static lahar_status refuse_file(struct lahar_text_reader *reader, const char *message,
+                                lahar_error *error)
+{
+    reader->is_started = true;
+    reader->is_refused = true;
+    reader->offset = reader->carry.size;
+    lahar_buffer_clear(&reader->carry);
+    return lahar_text_reader_report(reader, 1, 0, (lahar_bytes){0}, message, error);
+}
+
+/* Looks at the start of the carry, which is the file's. */
 static lahar_status start(struct lahar_text_reader *reader, bool is_last, lahar_error *error)
 {
-    static const uint8_t utf8_mark[3] = {0xef, 0xbb, 0xbf};
     const uint8_t *p = reader->carry.data;
     const size_t size = reader->carry.size;
-    if (size >= 2 && ((p[0] == 0xff && p[1] == 0xfe) || (p[0] == 0xfe && p[1] == 0xff))) {
-        reader->is_started = true;
-        reader->is_refused = true;
-        reader->offset = size;
-        lahar_buffer_clear(&reader->carry);
-        return lahar_text_reader_report(
-            reader, 1, 0, (lahar_bytes){0},
-            "not UTF-8: UTF-16 byte order mark, the file is passed over", error);
+    bool is_open = size < sizeof utf8_mark && memcmp(p, utf8_mark, size) == 0;
+    for (size_t i = 0; i < sizeof foreign_starts / sizeof foreign_starts[0]; i++) {
+        const struct foreign *foreign = &foreign_starts[i];
+        if (reader->kind == LAHAR_KIND_BLOB || !begins_like(foreign, p, size)) {
+            continue;
+        }
+        if (size >= foreign->size) {
+            return refuse_file(reader, foreign->what, error);
+        }
+        is_open = true;
     }
-    const bool may_be_utf16 = size == 1 && p[0] >= 0xfe;
-    const bool may_be_utf8 = size < 3 && memcmp(p, utf8_mark, size) == 0;
-    if (!is_last && (size == 0 || may_be_utf16 || may_be_utf8)) {
+    if (!is_last && (size == 0 || is_open)) {
         return LAHAR_OK;
     }
     reader->is_started = true;
-    if (size >= 3 && memcmp(p, utf8_mark, 3) == 0) {
+    if (size >= sizeof utf8_mark && memcmp(p, utf8_mark, sizeof utf8_mark) == 0) {
         reader->has_bom = true;
-        drop_carried(&reader->carry, 3);
+        drop_carried(&reader->carry, sizeof utf8_mark);
         /* The mark is part of the first line, but stands before any other record. */
         reader->offset += lahar_format_is_of_lines(reader->options.format) ? 0 : 3;
     }

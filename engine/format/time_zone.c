@@ -415,6 +415,24 @@ static bool parse_offset(const char *name, int32_t *offset_out)
     return hour <= 23 && minute <= 59 && *scanner.next == '\0';
 }
 
+/* Into memory of the file's size. */
+static lahar_status read_all(struct lahar_io *io, struct lahar_io_file *file,
+                             const lahar_allocator *allocator, uint8_t **data_out, size_t *size_out,
+                             lahar_error *error)
+{
+    uint64_t size = 0;
+    LAHAR_TRY(io->ops->size(io, file, &size, error));
+    if (size > FILE_SIZE_MAX) {
+        return lahar_fail(error, LAHAR_CORRUPT, "a time zone of %llu bytes",
+                          (unsigned long long)size);
+    }
+    *data_out = lahar_allocate(allocator, (size_t)size + 1);
+    if (*data_out == NULL) {
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a time zone");
+    }
+    return io->ops->read(io, file, 0, *data_out, (size_t)size, size_out, error);
+}
+
 static lahar_status read_file(struct lahar_io *io, const char *name,
                               const lahar_allocator *allocator, uint8_t **data_out,
                               size_t *size_out, lahar_error *error)
@@ -427,10 +445,7 @@ static lahar_status read_file(struct lahar_io *io, const char *name,
         return lahar_fail(error, LAHAR_INVALID, "there is no time zone \"%s\" in " ZONE_DIRECTORY,
                           name);
     }
-    *data_out = lahar_allocate(allocator, FILE_SIZE_MAX);
-    status = *data_out == NULL
-                 ? lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a time zone")
-                 : io->ops->read(io, file, 0, *data_out, FILE_SIZE_MAX, size_out, error);
+    status = read_all(io, file, allocator, data_out, size_out, error);
     io->ops->close(io, file);
     return status;
 }

@@ -56,57 +56,81 @@ static const char *result(const char *text, lahar_type type)
     return shown;
 }
 
+/* An expression, and the text of its value as one of a type. */
+struct answer {
+    const char *text;
+    lahar_type type;
+    const char *wanted;
+};
+
+static void expect_answers(const struct answer *answers, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *got = result(answers[i].text, answers[i].type);
+        cr_expect_str_eq(got, answers[i].wanted, "%s: %s", answers[i].text, got);
+    }
+}
+
 Test(expressions, calculate)
 {
-    cr_expect_str_eq(result("1 + 2 * n - -3", LAHAR_I64), "18");
-    cr_expect_str_eq(result("(1 + 2) * n % 4", LAHAR_I64), "1");
-    cr_expect_str_eq(result("n / 2", LAHAR_F64), "3.5");
-    cr_expect_str_eq(result("7.5 % 2", LAHAR_F64), "1.5");
-    cr_expect_str_eq(result("n / 0", LAHAR_F64), "null");
-    cr_expect_str_eq(result("9223372036854775807 + 1", LAHAR_F64), "9223372036854776000");
-    cr_expect_str_eq(result("'12' * 2", LAHAR_I64), "24");
-    cr_expect_str_eq(result("'x' * 2", LAHAR_I64), "null");
-    cr_expect_str_eq(result("missing + 1", LAHAR_I64), "null");
-    cr_expect_str_eq(result("toInt('3.9') + toFloat('1')", LAHAR_I64), "4");
+    static const struct answer answers[] = {
+        {"1 + 2 * n - -3", LAHAR_I64, "18"},
+        {"(1 + 2) * n % 4", LAHAR_I64, "1"},
+        {"n / 2", LAHAR_F64, "3.5"},
+        {"7.5 % 2", LAHAR_F64, "1.5"},
+        {"n / 0", LAHAR_F64, "null"},
+        {"9223372036854775807 + 1", LAHAR_F64, "9223372036854776000"},
+        {"'12' * 2", LAHAR_I64, "24"},
+        {"'x' * 2", LAHAR_I64, "null"},
+        {"missing + 1", LAHAR_I64, "null"},
+        {"toInt('3.9') + toFloat('1')", LAHAR_I64, "4"},
+    };
+    expect_answers(answers, sizeof answers / sizeof answers[0]);
 }
 
 Test(expressions, compare_and_decide)
 {
-    cr_expect_str_eq(result("n > 6 and not (s = 'x' or false)", LAHAR_BOOL), "true");
-    cr_expect_str_eq(result("'a' < 'ab'", LAHAR_BOOL), "true");
-    cr_expect_str_eq(result("'9' = 9", LAHAR_BOOL), "true");
-    cr_expect_str_eq(result("toTime('2024-05-01') <> '2024-05-01T00:00:00Z'", LAHAR_BOOL), "null",
-                     "a date alone is no time");
-    cr_expect_str_eq(
-        result("toTime('2024-05-01T02:00:00+02:00') == '2024-05-01T00:00:00Z'", LAHAR_BOOL),
-        "true");
-    cr_expect_str_eq(result("null = null", LAHAR_BOOL), "null");
-    cr_expect_str_eq(result("if(n != 7, 'a', concat('b', n))", LAHAR_TEXT), "b7");
-    cr_expect_str_eq(result("coalesce(missing, null, s)", LAHAR_TEXT), "Ab 12");
+    static const struct answer answers[] = {
+        {"n > 6 and not (s = 'x' or false)", LAHAR_BOOL, "true"},
+        {"'a' < 'ab'", LAHAR_BOOL, "true"},
+        {"'9' = 9", LAHAR_BOOL, "true"},
+        /* A date alone is no time. */
+        {"toTime('2024-05-01') <> '2024-05-01T00:00:00Z'", LAHAR_BOOL, "null"},
+        {"toTime('2024-05-01T02:00:00+02:00') == '2024-05-01T00:00:00Z'", LAHAR_BOOL, "true"},
+        {"null = null", LAHAR_BOOL, "null"},
+        {"if(n != 7, 'a', concat('b', n))", LAHAR_TEXT, "b7"},
+        {"coalesce(missing, null, s)", LAHAR_TEXT, "Ab 12"},
+    };
+    expect_answers(answers, sizeof answers / sizeof answers[0]);
 }
 
 Test(expressions, work_on_texts)
 {
-    cr_expect_str_eq(result("lower(s) || upper('é/x')", LAHAR_TEXT), "ab 12é/X");
-    cr_expect_str_eq(result("concat('it''s ', 'a \\\\ b', missing, 1.5, true)", LAHAR_TEXT),
-                     "it's a \\ b1.5true");
-    cr_expect_str_eq(result("`a b`", LAHAR_TEXT), "odd");
-    cr_expect_str_eq(result("substring(s, 4)", LAHAR_I64), "12");
-    cr_expect_str_eq(result("substring(s, 1, 2)", LAHAR_TEXT), "Ab");
-    cr_expect_str_eq(result("length(trim('  x '))", LAHAR_I64), "1");
-    cr_expect_str_eq(result("extract(s, '([0-9]+)')", LAHAR_I64), "12");
-    cr_expect_str_eq(result("extract(s, '[0-9]')", LAHAR_TEXT), "1");
-    cr_expect_str_eq(result("extract(s, 'z')", LAHAR_TEXT), "null");
+    static const struct answer answers[] = {
+        {"lower(s) || upper('é/x')", LAHAR_TEXT, "ab 12é/X"},
+        {"concat('it''s ', 'a \\\\ b', missing, 1.5, true)", LAHAR_TEXT, "it's a \\ b1.5true"},
+        {"`a b`", LAHAR_TEXT, "odd"},
+        {"substring(s, 4)", LAHAR_I64, "12"},
+        {"substring(s, 1, 2)", LAHAR_TEXT, "Ab"},
+        {"length(trim('  x '))", LAHAR_I64, "1"},
+        {"extract(s, '([0-9]+)')", LAHAR_I64, "12"},
+        {"extract(s, '[0-9]')", LAHAR_TEXT, "1"},
+        {"extract(s, 'z')", LAHAR_TEXT, "null"},
+    };
+    expect_answers(answers, sizeof answers / sizeof answers[0]);
 }
 
 Test(expressions, look_into_json)
 {
-    cr_expect_str_eq(result("json(doc, 'a.c.d')", LAHAR_TEXT), "xA");
-    cr_expect_str_eq(result("json(doc, 'n')", LAHAR_I64), "12345678901234567");
-    cr_expect_str_eq(result("json(doc, 't')", LAHAR_BOOL), "true");
-    cr_expect_str_eq(result("json(doc, 'a.b')", LAHAR_TEXT), "null");
-    cr_expect_str_eq(result("json(doc, 'a.x')", LAHAR_TEXT), "null");
-    cr_expect_str_eq(result("json(s, 'a')", LAHAR_TEXT), "null");
+    static const struct answer answers[] = {
+        {"json(doc, 'a.c.d')", LAHAR_TEXT, "xA"},
+        {"json(doc, 'n')", LAHAR_I64, "12345678901234567"},
+        {"json(doc, 't')", LAHAR_BOOL, "true"},
+        {"json(doc, 'a.b')", LAHAR_TEXT, "null"},
+        {"json(doc, 'a.x')", LAHAR_TEXT, "null"},
+        {"json(s, 'a')", LAHAR_TEXT, "null"},
+    };
+    expect_answers(answers, sizeof answers / sizeof answers[0]);
 }
 
 Test(expressions, cut_times)
