@@ -393,7 +393,8 @@ static lahar_status take_ordinary_lines(struct lahar_follow_worker *worker,
                                         bool *stopped_out, lahar_error *error)
 {
     const bool by_lines = !has_independent_lines(source);
-    while (!*stopped_out) {
+    size_t before = feed->size + 1;
+    while (!*stopped_out && feed->size < before) {
         const uint64_t limit = source->spec.line_size_max;
         const size_t window = feed->size < limit ? feed->size : (size_t)limit;
         const size_t complete =
@@ -401,6 +402,7 @@ static lahar_status take_ordinary_lines(struct lahar_follow_worker *worker,
         if (complete == 0) {
             return LAHAR_OK;
         }
+        before = feed->size;
         LAHAR_TRY(take_piece(worker, poll, feed, complete, by_lines, stopped_out, error));
     }
     return LAHAR_OK;

@@ -467,3 +467,92 @@ Test(formats, are_found_by_name_or_refused_with_the_reason)
         cr_expect_not_null(strstr(error.message, "cannot be ingested: "));
     }
 }
+
+/* --- settings that the formats above do not show ---------------------------------------- */
+
+Test(settings, name_columns_and_bound_rows)
+{
+    check(&(struct given){
+        .format = LAHAR_FORMAT_CSV_BARE,
+        .settings = {"column_names_for_schema_inference", "p, q"},
+        .text = "1,2\n",
+        .wanted = "{\"attributes\":{\"p\":\"1\",\"q\":\"2\"},\"_offset\":0}\n",
+    });
+    check(&(struct given){
+        .format = LAHAR_FORMAT_CUSTOM,
+        .settings = {"columns", "a,b", "input_format_custom_skip_first_lines", "1",
+                     "input_format_custom_allow_variable_number_of_columns", "1"},
+        .text = "head\n1\n1\t2\t3\n",
+        .wanted = "{\"attributes\":{\"a\":\"1\"},\"_offset\":5,\"_raw_record\":\"1\"}\n"
+                  "{\"attributes\":{\"a\":\"1\",\"b\":\"2\",\"column3\":\"3\"},\"_offset\":7,"
+                  "\"_raw_record\":\"1\\t2\\t3\"}\n",
+    });
+    check(&(struct given){
+        .format = LAHAR_FORMAT_CUSTOM,
+        .settings = {"format_custom_result_before_delimiter", "[",
+                     "format_custom_result_after_delimiter", "]"},
+        .text = "[a\tb\nc\td\n]",
+        .wanted = "{\"attributes\":{\"column1\":\"a\",\"column2\":\"b\"},\"_offset\":1,"
+                  "\"_raw_record\":\"a\\tb\"}\n"
+                  "{\"attributes\":{\"column1\":\"c\",\"column2\":\"d\"},\"_offset\":5,"
+                  "\"_raw_record\":\"c\\td\"}\n",
+    });
+    check(&(struct given){
+        .format = LAHAR_FORMAT_TEMPLATE,
+        .settings = {"format_template_row_format", "x=${a:CSV}",
+                     "format_template_rows_between_delimiter", ";"},
+        .text = "x=1;x=\"2;\";x=3",
+        .wanted = "{\"attributes\":{\"a\":\"1\"},\"_offset\":0,\"_raw_record\":\"x=1\"}\n"
+                  "{\"attributes\":{\"a\":\"2;\"},\"_offset\":4,\"_raw_record\":\"x=\\\"2;\\\"\"}\n"
+                  "{\"attributes\":{\"a\":\"3\"},\"_offset\":11,\"_raw_record\":\"x=3\"}\n",
+    });
+}
+
+Test(settings, say_what_empty_cells_and_ragged_rows_are)
+{
+    static const lahar_field_spec fields[] = {{"n", LAHAR_I64, false}};
+    check_fields(&(struct given){.format = LAHAR_FORMAT_CSV,
+                                 .settings = {"input_format_csv_empty_as_default", "0"},
+                                 .text = "n,s\n,x\n1,\n",
+                                 .wanted = "{\"attributes\":{\"s\":\"\"},\"_offset\":7,\"n\":1}\n",
+                                 .error_count = 1},
+                 fields, 1);
+    check_fields(
+        &(struct given){.format = LAHAR_FORMAT_TSV,
+                        .settings = {"input_format_tsv_allow_variable_number_of_columns", "1"},
+                        .text = "n\ts\n7\n8\tx\ty\n",
+                        .wanted = "{\"_offset\":4,\"n\":7}\n"
+                                  "{\"attributes\":{\"s\":\"x\",\"column3\":\"y\"},"
+                                  "\"_offset\":6,\"n\":8}\n"},
+        fields, 1);
+}
+
+Test(settings, say_how_the_groups_of_an_expression_are_written)
+{
+    check(&(struct given){
+        .format = LAHAR_FORMAT_REGEXP,
+        .settings = {"format_regexp", "^k=(?<k>.*)$", "format_regexp_escaping_rule", "Escaped",
+                     "format_regexp_skip_unmatched", "1"},
+        .text = "k=a\\tb\nother\nk=\\N\n",
+        .wanted = "{\"message\":\"k=a\\\\tb\",\"attributes\":{\"k\":\"a\\tb\"},\"_offset\":0}\n"
+                  "{\"message\":\"k=\\\\N\",\"attributes\":{\"k\":null},\"_offset\":13}\n",
+    });
+}
+
+Test(settings, say_how_times_are_written)
+{
+    struct fixture f;
+    static lahar_format_settings settings;
+    settings.size = 0;
+    set(&settings, "time_format", "%d.%m.%Y %H:%M");
+    set(&settings, "time_zone", "-03:30");
+    fixture_init(&f, LAHAR_FORMAT_CSV);
+    f.options.settings = &settings;
+    f.options.time_field = "t";
+    fixture_read(&f, "t\n01.05.2024 00:00\n2024-05-01T00:00:00Z\n29.02.2023 00:00\n");
+    cr_expect_eq(f.error_count, 0);
+    cr_expect_eq(fixture_event(&f, 0).time_ns, INT64_C(1714534200000000000));
+    cr_expect_eq(fixture_event(&f, 1).time_ns, LAHAR_TIME_OF_ARRIVAL);
+    cr_expect_eq(fixture_event(&f, 2).time_ns, LAHAR_TIME_OF_ARRIVAL);
+    fixture_deinit(&f);
+}
