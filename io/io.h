@@ -120,7 +120,8 @@ struct lahar_io_ops {
                                  struct lahar_io_op **ops, uint32_t count, lahar_error *error);
     /* Hands back up to capacity completed operations. With wait_ns > 0 and none
      * complete, waits that long for a completion or for queue_wake, whichever
-     * comes first. Returns the number of operations. */
+     * comes first; with UINT64_MAX for either, though it may end for no reason. Returns the
+     * number of operations. */
     uint32_t (*queue_reap)(struct lahar_io *io, struct lahar_io_queue *queue,
                            struct lahar_io_op **done, uint32_t capacity, uint64_t wait_ns);
     /* Any thread: ends the wait of the owner, or its next one. */

@@ -189,7 +189,8 @@ void lahar_sim_execute(struct lahar_io *io, struct lahar_io_op *op)
     lahar_sim_unlock(disk);
 }
 
-/* Ends a wait with nothing in flight: a wake, or the simulated time is over. */
+/* Ends a wait with nothing in flight: a wake, or the simulated time is over. A wait without end
+ * may end for no reason, as the interface allows, and takes no time. */
 static void idle(struct lahar_sim_disk *disk, struct lahar_io_queue *queue, uint64_t wait_ns)
 {
     if (!queue->is_woken) {
@@ -200,7 +201,7 @@ static void idle(struct lahar_sim_disk *disk, struct lahar_io_queue *queue, uint
         end.tv_nsec %= 1000000000;
         (void)pthread_cond_timedwait(&queue->woken, &disk->mutex, &end);
     }
-    if (!queue->is_woken) {
+    if (!queue->is_woken && wait_ns != UINT64_MAX) {
         disk->monotonic_ns += wait_ns;
     }
     queue->is_woken = false;

@@ -18,8 +18,7 @@
 
 enum {
     WAIT_MAX_MS = 60000,
-    MAINTAIN_PAUSE_MS = 100,
-    IDLE_WAIT_MS = 1000 /* of a worker, so that it sees a pause end */
+    MAINTAIN_PAUSE_MS = 100
 };
 #define NS_PER_MS UINT64_C(1000000)
 
@@ -352,27 +351,24 @@ static uint64_t now_of(const struct lahar_follow *follow)
     return io->ops->monotonic_ns(io);
 }
 
+/* Sleeps until there is a round to take; the coordinator keeps the time of pauses. */
 static void *loop_worker(void *context)
 {
     struct lahar_follow_worker *worker = context;
     struct lahar_follow *follow = worker->follow;
-    for (;;) {
+    bool is_stopping = false;
+    while (!is_stopping) {
         if (lahar_follow_round(worker, now_of(follow))) {
             continue;
         }
-        const uint64_t until_ns = now_of(follow) + IDLE_WAIT_MS * NS_PER_MS;
-        const struct timespec until = {.tv_sec = (time_t)(until_ns / UINT64_C(1000000000)),
-                                       .tv_nsec = (long)(until_ns % UINT64_C(1000000000))};
         (void)pthread_mutex_lock(&follow->lock);
-        const bool is_stopping = follow->is_stopping;
-        if (!is_stopping) {
-            (void)pthread_cond_timedwait(&follow->ready, &follow->lock, &until);
+        while (!follow->is_stopping && !lahar_follow_has_round(follow, now_of(follow))) {
+            (void)pthread_cond_wait(&follow->ready, &follow->lock);
         }
+        is_stopping = follow->is_stopping;
         (void)pthread_mutex_unlock(&follow->lock);
-        if (is_stopping) {
-            return NULL;
-        }
     }
+    return NULL;
 }
 
 static lahar_status start_workers(struct lahar_follow *follow, lahar_error *error)
@@ -442,6 +438,10 @@ static int wait_ms(const struct lahar_follow *follow, uint64_t now_ns)
         due_ns = source->next_scan_ns < due_ns ? source->next_scan_ns : due_ns;
         due_ns = source->next_due_ns < due_ns ? source->next_due_ns : due_ns;
         due_ns = source->must_scan ? now_ns : due_ns;
+        if (source->ready_first != NULL && source->blocked_until_ns > now_ns &&
+            source->blocked_until_ns < due_ns) {
+            due_ns = source->blocked_until_ns;
+        }
     }
     return due_ns <= now_ns ? 1 : (int)((due_ns - now_ns) / NS_PER_MS) + 1;
 }

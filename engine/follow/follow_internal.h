@@ -249,6 +249,8 @@ void lahar_follow_worker_destroy(struct lahar_follow_worker *worker);
 /* Reads, parses and commits a block of one source; false when no file was ready. Without the
  * lock. */
 bool lahar_follow_round(struct lahar_follow_worker *worker, uint64_t now_ns);
+/* Whether a file is ready for a round. With the lock. */
+bool lahar_follow_has_round(const struct lahar_follow *follow, uint64_t now_ns);
 
 /* --- follow.c ---------------------------------------------------------------------------- */
 

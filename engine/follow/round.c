@@ -87,19 +87,38 @@ static struct lahar_followed_file *take_ready(struct lahar_follow_source *source
 }
 
 /* The next source, in turn, that has ready files and room for a round. With the lock. */
-static struct lahar_follow_source *take_source(struct lahar_follow *follow, uint64_t now_ns)
+static struct lahar_follow_source *find_source(const struct lahar_follow *follow, uint64_t now_ns)
 {
+    if (follow->must_reload || follow->failure.status != LAHAR_OK) {
+        return NULL;
+    }
     for (size_t i = 0; i < follow->source_count; i++) {
         struct lahar_follow_source *source =
             follow->sources[(follow->next_source + i) % follow->source_count];
         if (source->ready_first != NULL && !source->definition.is_paused &&
             source->round_count < source->spec.max_threads && now_ns >= source->blocked_until_ns) {
-            follow->next_source = (follow->next_source + i + 1) % follow->source_count;
-            source->round_count++;
             return source;
         }
     }
     return NULL;
+}
+
+bool lahar_follow_has_round(const struct lahar_follow *follow, uint64_t now_ns)
+{
+    return find_source(follow, now_ns) != NULL;
+}
+
+static struct lahar_follow_source *take_source(struct lahar_follow *follow, uint64_t now_ns)
+{
+    struct lahar_follow_source *source = find_source(follow, now_ns);
+    if (source != NULL) {
+        while (follow->sources[follow->next_source] != source) {
+            follow->next_source = (follow->next_source + 1) % follow->source_count;
+        }
+        follow->next_source = (follow->next_source + 1) % follow->source_count;
+        source->round_count++;
+    }
+    return source;
 }
 
 /* Whether no more will come, so that what is left is the last line. With the lock. */
@@ -463,9 +482,7 @@ bool lahar_follow_round(struct lahar_follow_worker *worker, uint64_t now_ns)
     lahar_status status = LAHAR_OK;
     uint64_t first_id = 0;
     (void)pthread_mutex_lock(&follow->lock);
-    struct lahar_follow_source *source = follow->must_reload || follow->failure.status != LAHAR_OK
-                                             ? NULL
-                                             : take_source(follow, now_ns);
+    struct lahar_follow_source *source = take_source(follow, now_ns);
     (void)pthread_mutex_unlock(&follow->lock);
     if (source == NULL) {
         return false;

@@ -26,6 +26,11 @@ void lahar_journals_set_ceiling(struct lahar_journals *journals, uint64_t ceilin
     lahar_gate_signal(&journals->space);
 }
 
+uint64_t lahar_journals_asked_id(const struct lahar_journals *journals)
+{
+    return atomic_load_explicit(&journals->asked_id, memory_order_relaxed);
+}
+
 static uint64_t clock_now(const struct lahar_journals *journals)
 {
     return journals->io->ops->monotonic_ns(journals->io);
@@ -220,25 +225,53 @@ static lahar_status wait_for_room(struct lahar_journals *journals, uint32_t tick
     return LAHAR_OK;
 }
 
+/* Before the walk of an append that waits: has it ring those who make room, for the first one that
+ * waits for memory, and for each that the ceiling does not allow, since it may want more ids than
+ * are ever reserved ahead. Who waits for ids is not counted among those who wait for memory, which
+ * a rollover would not help. What others look at is changed before they are rung, which is
+ * why relaxed order suffices. */
+static void call_for_room(struct lahar_journals *journals, uint64_t id_count, bool *is_counted)
+{
+    const struct lahar_ring_set *set = &journals->ring_set;
+    const uint64_t asked_id =
+        atomic_load_explicit(&set->reserved_id, memory_order_relaxed) + id_count;
+    if (asked_id > atomic_load_explicit(&set->ceiling, memory_order_relaxed)) {
+        uint64_t before = atomic_load_explicit(&journals->asked_id, memory_order_relaxed);
+        while (before < asked_id &&
+               !atomic_compare_exchange_weak_explicit(&journals->asked_id, &before, asked_id,
+                                                      memory_order_relaxed, memory_order_relaxed)) {
+        }
+        lahar_catalog_ring(&journals->catalog);
+    } else if (!*is_counted) {
+        *is_counted = true;
+        if (atomic_fetch_add_explicit(&journals->memory_waiters, 1, memory_order_relaxed) == 0) {
+            lahar_catalog_ring(&journals->catalog);
+        }
+    }
+}
+
 /* The way of an append that finds something short. */
 static lahar_status append_slowly(struct lahar_journals *journals, uint32_t producer,
                                   struct lahar_frame *frame, enum lahar_attention least,
                                   uint64_t end_ns, uint64_t *first_id_out, lahar_error *error)
 {
-    (void)atomic_fetch_add_explicit(&journals->memory_waiters, 1, memory_order_relaxed);
     lahar_status status;
     bool must_go_on;
+    bool is_counted = false;
     do {
         const uint32_t ticket = lahar_gate_enter(&journals->space);
         status = try_append(journals, producer, frame, least, end_ns, first_id_out, error);
         must_go_on = status == LAHAR_BUSY;
         if (must_go_on) {
+            call_for_room(journals, lahar_frame_id_count(frame->event_count), &is_counted);
             status = wait_for_room(journals, ticket, end_ns, error);
             must_go_on = status == LAHAR_OK;
         }
         lahar_gate_leave(&journals->space);
     } while (must_go_on);
-    (void)atomic_fetch_sub_explicit(&journals->memory_waiters, 1, memory_order_relaxed);
+    if (is_counted) {
+        (void)atomic_fetch_sub_explicit(&journals->memory_waiters, 1, memory_order_relaxed);
+    }
     return status;
 }
 
@@ -370,4 +403,28 @@ void lahar_journals_forget(struct lahar_journals *journals, uint64_t rolled_id)
     /* Chunks may have come free: for the writers, and for appends that wait for a jumbo. */
     lahar_journals_call_all(journals, LAHAR_ATTENTION_SPACE);
     lahar_gate_signal(&journals->space);
+}
+
+/* --- background threads ------------------------------------------------------------------------
+ */
+
+void lahar_journals_add_alarm(struct lahar_journals *journals, struct lahar_alarm *alarm)
+{
+    lahar_catalog_add_alarm(&journals->catalog, alarm);
+}
+
+void lahar_journals_remove_alarm(struct lahar_journals *journals, struct lahar_alarm *alarm)
+{
+    lahar_catalog_remove_alarm(&journals->catalog, alarm);
+}
+
+void lahar_journals_sleep(struct lahar_journals *journals, struct lahar_alarm *alarm,
+                          uint32_t ticket, const struct lahar_rest *rest)
+{
+    const uint64_t now_ns = clock_now(journals);
+    if (rest->until_ns > now_ns && lahar_catalog_set_alarm(&journals->catalog, alarm, rest)) {
+        lahar_gate_sleep(&alarm->gate, ticket,
+                         rest->until_ns == UINT64_MAX ? UINT64_MAX : rest->until_ns - now_ns);
+        (void)lahar_catalog_set_alarm(&journals->catalog, alarm, &LAHAR_REST_FOREVER);
+    }
 }

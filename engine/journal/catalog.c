@@ -126,6 +126,7 @@ lahar_status lahar_catalog_init(struct lahar_catalog *catalog, const lahar_alloc
     atomic_init(&catalog->durable_id, next_id);
     atomic_init(&catalog->is_wanted, 0);
     atomic_init(&catalog->is_starved, false);
+    atomic_init(&catalog->is_called, false);
     atomic_init(&catalog->always, UINT64_MAX);
     (void)pthread_mutex_init(&catalog->mutex, NULL);
     /* A slot of zero ends below every id: the first one handed out is at least 1. */
@@ -250,6 +251,28 @@ static void follow_durable(struct lahar_catalog *catalog)
     }
 }
 
+static bool is_reached(const struct lahar_catalog *catalog, const struct lahar_rest *marks)
+{
+    return catalog->appended_bytes >= marks->appended_bytes ||
+           atomic_load_explicit(&catalog->published_id, memory_order_relaxed) >=
+               marks->published_id;
+}
+
+/* With the mutex held; each mark rings once. */
+static void ring_reached(struct lahar_catalog *catalog)
+{
+    /* Pairs with lahar_catalog_ring, whose exchange comes before that thread's walk: who walks for
+     * it has read its is_wanted and so sees this. */
+    const bool is_called =
+        atomic_exchange_explicit(&catalog->is_called, false, memory_order_seq_cst);
+    for (struct lahar_alarm *alarm = catalog->alarms; alarm != NULL; alarm = alarm->next) {
+        if (is_called || is_reached(catalog, &alarm->marks)) {
+            alarm->marks = LAHAR_REST_FOREVER;
+            lahar_gate_signal(&alarm->gate);
+        }
+    }
+}
+
 void lahar_catalog_walk(struct lahar_catalog *catalog)
 {
     /* A thread that fails to get the mutex has set is_wanted before it tried; the holder looks
@@ -262,6 +285,7 @@ void lahar_catalog_walk(struct lahar_catalog *catalog)
         const bool has_walked = follow_links(catalog);
         follow_durable(catalog);
         const uint64_t to_id = atomic_load_explicit(&catalog->durable_id, memory_order_relaxed);
+        ring_reached(catalog);
         if (has_walked) {
             (void)atomic_exchange_explicit(&catalog->is_wanted, 1, memory_order_seq_cst);
         }
@@ -290,6 +314,43 @@ void lahar_catalog_seal(struct lahar_catalog *catalog, struct lahar_chunk *chunk
     chunk->next = catalog->sealed;
     catalog->sealed = chunk;
     unlock(catalog);
+}
+
+/* --- alarms ----------------------------------------------------------------------------- */
+
+void lahar_catalog_add_alarm(struct lahar_catalog *catalog, struct lahar_alarm *alarm)
+{
+    (void)pthread_mutex_lock(&catalog->mutex);
+    alarm->marks = LAHAR_REST_FOREVER;
+    alarm->next = catalog->alarms;
+    catalog->alarms = alarm;
+    unlock(catalog);
+}
+
+void lahar_catalog_remove_alarm(struct lahar_catalog *catalog, struct lahar_alarm *alarm)
+{
+    (void)pthread_mutex_lock(&catalog->mutex);
+    struct lahar_alarm **link = &catalog->alarms;
+    while (*link != alarm) {
+        link = &(*link)->next;
+    }
+    *link = alarm->next;
+    unlock(catalog);
+}
+
+bool lahar_catalog_set_alarm(struct lahar_catalog *catalog, struct lahar_alarm *alarm,
+                             const struct lahar_rest *marks)
+{
+    (void)pthread_mutex_lock(&catalog->mutex);
+    const bool is_ahead = !is_reached(catalog, marks);
+    alarm->marks = is_ahead ? *marks : LAHAR_REST_FOREVER;
+    unlock(catalog);
+    return is_ahead;
+}
+
+void lahar_catalog_ring(struct lahar_catalog *catalog)
+{
+    (void)atomic_exchange_explicit(&catalog->is_called, true, memory_order_seq_cst);
 }
 
 /* --- viewing and forgetting ----------------------------------------------------------------- */
@@ -483,6 +544,7 @@ void lahar_catalog_stat(struct lahar_catalog *catalog, struct lahar_journals_sta
     stat->resident_bytes = catalog->resident_bytes;
     stat->resident_events = catalog->resident_events;
     stat->appended_bytes = catalog->appended_bytes;
+    stat->published_id = atomic_load_explicit(&catalog->published_id, memory_order_relaxed);
     stat->oldest_arrival_ns = catalog->first < catalog->count
                                   ? (uint64_t)catalog->array->batches[catalog->first].arrival_ns
                                   : 0;

@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/journal/alarm.h"
 #include "engine/journal/chunk.h"
 #include "engine/journal/journal.h"
 #include "engine/journal/link_buffer.h"
@@ -57,6 +58,7 @@ struct lahar_catalog {
     _Atomic uint64_t durable_id;   /* every batch below is on stable storage */
     _Atomic uint32_t is_wanted;    /* somebody asked for a walk since the last one began */
     _Atomic bool is_starved;       /* the array could not grow: walks stop short */
+    _Atomic bool is_called;        /* the next walk rings all alarms */
 
     pthread_mutex_t mutex;
     struct lahar_link_buffer links;
@@ -77,6 +79,7 @@ struct lahar_catalog {
     uint64_t recovered_bytes;
     uint64_t recovered_end_id;
     uint64_t recovered_epoch; /* 0: not forgotten */
+    struct lahar_alarm *alarms;
 };
 
 /* window: slots of the link buffer, a power of two. LAHAR_NO_MEMORY. */
@@ -105,5 +108,14 @@ lahar_status lahar_catalog_offsets(
     const struct lahar_resident_view *view, uint64_t from_id, uint64_t to_id,
     lahar_status (*visit)(void *context, const struct lahar_journal_offset *offset), void *context);
 void lahar_catalog_stat(struct lahar_catalog *catalog, struct lahar_journals_stat *stat);
+
+/* From here to removing it the alarm is rung when its marks are reached. */
+void lahar_catalog_add_alarm(struct lahar_catalog *catalog, struct lahar_alarm *alarm);
+void lahar_catalog_remove_alarm(struct lahar_catalog *catalog, struct lahar_alarm *alarm);
+/* Sets the marks; false when one of them is reached already. */
+bool lahar_catalog_set_alarm(struct lahar_catalog *catalog, struct lahar_alarm *alarm,
+                             const struct lahar_rest *marks);
+/* Lets the next walk, which the caller is to make, ring all, whatever their marks. */
+void lahar_catalog_ring(struct lahar_catalog *catalog);
 
 #endif

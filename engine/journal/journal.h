@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/journal/alarm.h"
 #include "engine/store/snapshot.h"
 #include "io/io.h"
 #include "lahar/append.h"
@@ -157,6 +158,8 @@ lahar_status lahar_journals_append(struct lahar_journals *journals, uint32_t pro
                                    uint64_t *first_id_out, lahar_error *error);
 uint64_t lahar_journals_next_id(const struct lahar_journals *journals);
 uint64_t lahar_journals_durable_id(const struct lahar_journals *journals);
+/* An append wants all ids below this, which the ceiling did not allow; never falls. */
+uint64_t lahar_journals_asked_id(const struct lahar_journals *journals);
 /* Ids below this may be handed out; appends wait when they reach it. */
 void lahar_journals_set_ceiling(struct lahar_journals *journals, uint64_t ceiling);
 /* While held, appends that find no id to take say LAHAR_NO_SPACE instead of waiting. */
@@ -205,6 +208,16 @@ void lahar_journals_forget(struct lahar_journals *journals, uint64_t rolled_id);
 void lahar_journals_note_commit(struct lahar_journals *journals);
 /* Whether that was so in the last seconds. */
 bool lahar_journals_expects_commits(const struct lahar_journals *journals);
+
+/* --- background threads ---------------------------------------------------------------- */
+
+/* Around the life of a thread that sleeps on the alarm. */
+void lahar_journals_add_alarm(struct lahar_journals *journals, struct lahar_alarm *alarm);
+void lahar_journals_remove_alarm(struct lahar_journals *journals, struct lahar_alarm *alarm);
+/* Sleeps on a ticket of the alarm's gate that was drawn before the look for work. The alarms are
+ * also rung when an append begins to wait for memory or for ids. */
+void lahar_journals_sleep(struct lahar_journals *journals, struct lahar_alarm *alarm,
+                          uint32_t ticket, const struct lahar_rest *rest);
 
 struct lahar_journals_stat {
     uint64_t next_id;

@@ -539,8 +539,6 @@ void lahar_journals_stat_get(struct lahar_journals *journals, struct lahar_journ
     memset(stat_out, 0, sizeof *stat_out);
     lahar_catalog_stat(&journals->catalog, stat_out);
     stat_out->next_id = lahar_journals_next_id(journals);
-    stat_out->published_id =
-        atomic_load_explicit(&journals->catalog.published_id, memory_order_acquire);
     stat_out->durable_id = lahar_journals_durable_id(journals);
     stat_out->file_bytes = atomic_load_explicit(&journals->files.total_bytes, memory_order_relaxed);
     stat_out->appended_events = stat_out->next_id - journals->first_id;

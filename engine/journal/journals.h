@@ -151,6 +151,7 @@ struct lahar_journals {
     _Atomic uint32_t durable_waiters; /* threads that wait for stable storage */
     _Atomic uint32_t commits_recent;  /* not 0: some thread has waited in the last seconds */
     _Atomic uint32_t memory_waiters;  /* appends that wait for a chunk */
+    _Atomic uint64_t asked_id;        /* an append wants all ids below */
     _Atomic uint32_t files_wanted;
     _Atomic uint64_t active_changed_ns;
     struct lahar_gate space;     /* a chunk was prepared, ids were walked, the state changed */

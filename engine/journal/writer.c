@@ -16,7 +16,6 @@ enum {
     QUEUE_OPS_PER_JOURNAL = LAHAR_JOURNAL_WRITES + 2
 };
 
-static const uint64_t idle_ns = UINT64_C(10) * 1000000000;
 /* The number of active journals is looked at this often, and halved while each of them takes
  * less than this in that time. */
 static const uint64_t shrink_interval_ns = 1000000000;
@@ -82,12 +81,11 @@ static bool prepare_to_sleep(struct lahar_writer *writer, uint64_t now_ns, uint6
 static uint64_t time_to_wait(const struct lahar_writer *writer, uint64_t now_ns, uint64_t next_ns)
 {
     const struct lahar_journals *journals = writer->journals;
-    next_ns = next_ns < now_ns + idle_ns ? next_ns : now_ns + idle_ns;
     if (writer->number == 0 && atomic_load_explicit(&journals->active, memory_order_relaxed) > 1 &&
         next_ns > now_ns + shrink_interval_ns) {
         next_ns = now_ns + shrink_interval_ns;
     }
-    return next_ns > now_ns ? next_ns - now_ns : 1;
+    return next_ns == UINT64_MAX ? UINT64_MAX : next_ns > now_ns ? next_ns - now_ns : 1;
 }
 
 /* Fewer journals when the load has gone; by the first writer. */
@@ -187,7 +185,7 @@ static void *run_writer(void *argument)
     }
     /* The queue stays until nobody can call for the writer any more. */
     while (writer->in_flight != 0) {
-        (void)lahar_writer_reap(writer, idle_ns);
+        (void)lahar_writer_reap(writer, UINT64_MAX);
     }
     return NULL;
 }
@@ -229,7 +227,7 @@ static void *run_files(void *argument)
         const bool has_failed = is_wanted && !lahar_journals_prepare_file(journals);
         if (!atomic_load_explicit(&journals->must_exit, memory_order_seq_cst) &&
             (!is_wanted || has_failed)) {
-            lahar_gate_sleep(&journals->file_gate, ticket, has_failed ? file_retry_ns : idle_ns);
+            lahar_gate_sleep(&journals->file_gate, ticket, has_failed ? file_retry_ns : UINT64_MAX);
         }
         lahar_gate_leave(&journals->file_gate);
     }
@@ -252,7 +250,7 @@ static void *run_callbacks(void *argument)
         const size_t count = lahar_durable_wait_run(
             wait, atomic_load_explicit(&journals->catalog.durable_id, memory_order_seq_cst), rest);
         if (count == 0 && !must_exit) {
-            lahar_gate_sleep(&wait->changed, ticket, idle_ns);
+            lahar_gate_sleep(&wait->changed, ticket, UINT64_MAX);
         }
         lahar_gate_leave(&wait->changed);
     }
@@ -288,7 +286,7 @@ lahar_status lahar_writers_start(struct lahar_journals *journals, lahar_error *e
         const bool is_ready = atomic_load_explicit(&journals->started_count,
                                                    memory_order_seq_cst) == journals->writer_count;
         if (!is_ready) {
-            lahar_gate_sleep(&journals->started, ticket, idle_ns);
+            lahar_gate_sleep(&journals->started, ticket, UINT64_MAX);
         }
         lahar_gate_leave(&journals->started);
         if (is_ready) {
@@ -316,7 +314,7 @@ void lahar_writers_join(struct lahar_journals *journals)
     if (!journals->has_threads) {
         struct lahar_writer *writer = &journals->writers[0];
         while (writer->queue != NULL && writer->in_flight != 0) {
-            (void)lahar_writer_reap(writer, idle_ns);
+            (void)lahar_writer_reap(writer, UINT64_MAX);
         }
         (void)lahar_durable_wait_run(
             &journals->durable_wait,

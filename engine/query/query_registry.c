@@ -3,20 +3,34 @@
 
 #include <string.h>
 
+#include "engine/journal/gate.h"
 #include "engine/query/query_state.h"
 #include "io/base/error.h"
 #include "io/io.h"
 
+/* Between two sweeps, however short the times of expiry are. */
+#define SWEEP_NS_MIN UINT64_C(50000000)
+
 void lahar_query_registry_init(struct lahar_query_registry *registry, uint32_t limit)
 {
-    *registry = (struct lahar_query_registry){
-        .limit = limit, .processor_count = lahar_io_processor_count(), .next_id = 1};
+    *registry = (struct lahar_query_registry){.limit = limit,
+                                              .processor_count = lahar_io_processor_count(),
+                                              .next_id = 1,
+                                              .sweep_ns = UINT64_MAX};
     (void)pthread_mutex_init(&registry->mutex, NULL);
 }
 
 void lahar_query_registry_deinit(struct lahar_query_registry *registry)
 {
     (void)pthread_mutex_destroy(&registry->mutex);
+}
+
+void lahar_query_registry_set_sweeper(struct lahar_query_registry *registry,
+                                      struct lahar_gate *sweeper)
+{
+    (void)pthread_mutex_lock(&registry->mutex);
+    registry->sweeper = sweeper;
+    (void)pthread_mutex_unlock(&registry->mutex);
 }
 
 /* --- expiry ---------------------------------------------------------------------- */
@@ -43,11 +57,34 @@ static void sweep(struct lahar_query_registry *registry, uint64_t now_ns)
     }
 }
 
-void lahar_query_registry_sweep(struct lahar_query_registry *registry, struct lahar_io *io)
+/* When the query may have to be swept. One that is in a call counts from the call's end on, which
+ * is not before now. */
+static uint64_t sweep_time(const struct lahar_query *query, uint64_t now_ns)
 {
+    const int use = atomic_load_explicit(&query->use, memory_order_relaxed);
+    uint64_t from_ns = atomic_load_explicit(&query->last_use_ns, memory_order_relaxed);
+    if (use == LAHAR_QUERY_EXPIRED || query->options.expire_ns >= UINT64_MAX - now_ns) {
+        return UINT64_MAX;
+    }
+    if (use == LAHAR_QUERY_BUSY || from_ns + query->options.expire_ns < now_ns) {
+        from_ns = now_ns + SWEEP_NS_MIN;
+    }
+    return from_ns + query->options.expire_ns + 1;
+}
+
+uint64_t lahar_query_registry_sweep(struct lahar_query_registry *registry, struct lahar_io *io)
+{
+    const uint64_t now_ns = io->ops->monotonic_ns(io);
     (void)pthread_mutex_lock(&registry->mutex);
-    sweep(registry, io->ops->monotonic_ns(io));
+    sweep(registry, now_ns);
+    uint64_t next_ns = UINT64_MAX;
+    for (struct lahar_query *query = registry->first; query != NULL; query = query->next) {
+        const uint64_t query_ns = sweep_time(query, now_ns);
+        next_ns = query_ns < next_ns ? query_ns : next_ns;
+    }
+    registry->sweep_ns = next_ns;
     (void)pthread_mutex_unlock(&registry->mutex);
+    return next_ns;
 }
 
 lahar_status lahar_query_begin(struct lahar_query *query, lahar_error *error)
@@ -116,7 +153,12 @@ void lahar_query_registry_add(struct lahar_query_registry *registry, struct laha
     query->previous = registry->last;
     *(registry->last == NULL ? &registry->first : &registry->last->next) = query;
     registry->last = query;
+    const bool is_sooner = registry->sweeper != NULL &&
+                           sweep_time(query, io->ops->monotonic_ns(io)) < registry->sweep_ns;
     (void)pthread_mutex_unlock(&registry->mutex);
+    if (is_sooner) {
+        lahar_gate_signal(registry->sweeper);
+    }
 }
 
 void lahar_query_registry_remove(struct lahar_query_registry *registry, struct lahar_query *query)

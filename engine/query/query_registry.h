@@ -13,6 +13,7 @@
 
 #include "lahar/query.h"
 
+struct lahar_gate; /* engine/journal/gate.h */
 struct lahar_io;
 
 struct lahar_query_registry {
@@ -23,12 +24,18 @@ struct lahar_query_registry {
     uint32_t limit;
     uint32_t processor_count; /* asked for once: the answer costs as much as a whole look-up */
     uint64_t next_id;
+    uint64_t sweep_ns;          /* monotonic: when somebody is going to sweep; UINT64_MAX: never */
+    struct lahar_gate *sweeper; /* signalled when that has to be sooner; NULL: nobody sweeps */
     uint64_t refused_count;
     uint64_t expired_count;
 };
 
 void lahar_query_registry_init(struct lahar_query_registry *registry, uint32_t limit);
 void lahar_query_registry_deinit(struct lahar_query_registry *registry);
+
+/* Who sweeps from now on, sleeping on the gate in between. */
+void lahar_query_registry_set_sweeper(struct lahar_query_registry *registry,
+                                      struct lahar_gate *sweeper);
 
 /* Makes room for a query that is to be opened. LAHAR_BUSY: there are as many as there may be. */
 lahar_status lahar_query_registry_reserve(struct lahar_query_registry *registry,
@@ -39,8 +46,9 @@ void lahar_query_registry_cancel(struct lahar_query_registry *registry);
 void lahar_query_registry_add(struct lahar_query_registry *registry, struct lahar_query *query);
 void lahar_query_registry_remove(struct lahar_query_registry *registry, struct lahar_query *query);
 
-/* Empties what has expired. */
-void lahar_query_registry_sweep(struct lahar_query_registry *registry, struct lahar_io *io);
+/* Empties what has expired; returns when the next sweep is due, which may turn out to be too
+ * soon, but not too late: a query that expires before signals the sweeper when it is added. */
+uint64_t lahar_query_registry_sweep(struct lahar_query_registry *registry, struct lahar_io *io);
 
 /* Claims the query. LAHAR_CLOSED: it has expired; LAHAR_BUSY: another thread is in a call. */
 lahar_status lahar_query_begin(struct lahar_query *query, lahar_error *error);

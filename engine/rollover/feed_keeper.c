@@ -46,6 +46,11 @@ void lahar_feed_keeper_trim(struct lahar_feed_keeper *keeper, uint64_t now_ns)
     }
 }
 
+uint64_t lahar_feed_keeper_trim_ns(const struct lahar_feed_keeper *keeper)
+{
+    return keeper->count == 0 ? UINT64_MAX : keeper->kept[0].given_ns + KEPT_NS;
+}
+
 void lahar_feed_keeper_deinit(struct lahar_feed_keeper *keeper)
 {
     while (keeper->count > 0) {

@@ -30,6 +30,8 @@ void lahar_feed_keeper_give(struct lahar_feed_keeper *keeper, struct lahar_index
                             uint64_t now_ns);
 /* Gives up the feeds that have not been used for some time. */
 void lahar_feed_keeper_trim(struct lahar_feed_keeper *keeper, uint64_t now_ns);
+/* When that has something to do, monotonic; UINT64_MAX: never. */
+uint64_t lahar_feed_keeper_trim_ns(const struct lahar_feed_keeper *keeper);
 void lahar_feed_keeper_deinit(struct lahar_feed_keeper *keeper);
 
 #endif

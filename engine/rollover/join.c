@@ -16,6 +16,7 @@ enum {
     FILES_MAX_BEHIND = 256 /* from then on joining no longer waits for rollover */
 };
 #define RETRY_NS UINT64_C(10000000000) /* after a failure that may pass */
+#define AGAIN_NS UINT64_C(500000000)   /* after a part was dropped, or space was short */
 
 /* Everything of one attempt. */
 struct attempt {
@@ -341,7 +342,9 @@ bool lahar_join_step(lahar_store *store)
     if (has_run && status != LAHAR_OK) {
         lahar_volume_note_failure(store, attempt->joined.directory, status);
     }
-    if (status != LAHAR_OK && status != LAHAR_CANCELLED) {
+    if (status == LAHAR_CANCELLED) {
+        store->join.retry_at_ns = now_ns + AGAIN_NS;
+    } else if (status != LAHAR_OK) {
         if (status == LAHAR_CORRUPT && !attempt->is_part_refused) {
             refuse(store, attempt->numbers[0]);
         }
@@ -356,4 +359,18 @@ bool lahar_join_step(lahar_store *store)
     lahar_segment_set_release(attempt->set);
     lahar_release(&store->allocator, attempt);
     return status == LAHAR_OK && has_run;
+}
+
+void lahar_join_rest(lahar_store *store, struct lahar_rest *rest_out)
+{
+    const uint64_t now_ns = store->io->ops->monotonic_ns(store->io);
+    *rest_out = LAHAR_REST_FOREVER;
+    if (store->config.join_file_count == UINT32_MAX) {
+        return;
+    }
+    if (store->join.retry_at_ns > now_ns) {
+        rest_out->until_ns = store->join.retry_at_ns;
+    } else if (!can_wait(store) && !lahar_volume_has_space(store)) {
+        rest_out->until_ns = now_ns + AGAIN_NS;
+    }
 }

@@ -16,5 +16,7 @@
 
 /* One step: joins at most one run of files; returns whether it did. One thread at a time. */
 bool lahar_join_step(lahar_store *store);
+/* What the next step has to wait for besides new files, after one that did nothing. */
+void lahar_join_rest(lahar_store *store, struct lahar_rest *rest_out);
 
 #endif

@@ -34,6 +34,7 @@ struct lahar_resident_index {
     uint64_t sampled_bytes; /* appended until then */
     uint64_t rate;          /* bytes appended a second */
     uint64_t busy_ns;       /* monotonic, when the load was last heavy; 0: never */
+    struct lahar_rest rest; /* what the next step has to wait for */
 
     pthread_mutex_t build_mutex; /* held during a step; before mutex */
     pthread_mutex_t mutex;
@@ -345,12 +346,18 @@ static bool is_worth_it(struct lahar_resident_index *index)
            now - index->busy_ns >= CALM_NS;
 }
 
-/* The batches of the next slice; false when there are not enough of them yet. */
-static bool choose(const struct lahar_resident_index *index, const struct lahar_resident_view *view,
-                   uint64_t from_id, size_t *first_out, size_t *count_out)
+static uint64_t slice_events(const struct lahar_resident_index *index)
 {
     const uint32_t configured = index->store->config.slice_event_max;
-    const uint64_t event_max = configured == 0 ? SLICE_EVENTS : configured;
+    return configured == 0 ? SLICE_EVENTS : configured;
+}
+
+/* The batches of the next slice; false when there are not enough of them yet, and how many bytes
+ * had been appended before the view was taken tells when there may be. */
+static bool choose(struct lahar_resident_index *index, const struct lahar_resident_view *view,
+                   uint64_t from_id, uint64_t appended_bytes, size_t *first_out, size_t *count_out)
+{
+    const uint64_t event_max = slice_events(index);
     size_t first = 0;
     size_t high = view->batch_count;
     while (first < high) {
@@ -372,6 +379,9 @@ static bool choose(const struct lahar_resident_index *index, const struct lahar_
             return true;
         }
     }
+    index->rest = (struct lahar_rest){.until_ns = UINT64_MAX,
+                                      .published_id = view->end_id + (event_max - events),
+                                      .appended_bytes = appended_bytes + (SLICE_RAW_BYTES - bytes)};
     return false;
 }
 
@@ -402,15 +412,17 @@ static void drop_rolled(struct lahar_resident_index *index, uint64_t rolled_id)
 static bool build_next(struct lahar_resident_index *index, uint64_t from_id)
 {
     lahar_store *store = index->store;
+    struct lahar_journals_stat stat;
     struct lahar_resident_view view;
     struct lahar_resident_slice *slice = NULL;
     size_t first = 0;
     size_t count = 0;
+    lahar_journals_stat_get(store->journals, &stat);
     if (lahar_journals_view(store->journals, VIEW_WAIT_NS, &view, NULL) != LAHAR_OK) {
         return false;
     }
     const uint64_t start_ns = processor_ns();
-    if (choose(index, &view, from_id, &first, &count) &&
+    if (choose(index, &view, from_id, stat.appended_bytes, &first, &count) &&
         build_and_clean(index, view.batches + first, count, &slice, NULL) == LAHAR_OK) {
         struct lahar_resident_slices *set = make_set(index, index->slices, 0, slice);
         if (set == NULL) {
@@ -433,34 +445,42 @@ static bool step(struct lahar_resident_index *index)
     lahar_segment_set_release(files);
     drop_rolled(index, rolled_id);
     const struct lahar_resident_slices *slices = index->slices;
-    const uint64_t next_id = lahar_journals_next_id(store->journals);
+    struct lahar_journals_stat stat;
+    lahar_journals_stat_get(store->journals, &stat);
     uint64_t from_id = rolled_id;
     if (slices->count != 0 && slices->slices[slices->count - 1]->end_id > from_id) {
         from_id = slices->slices[slices->count - 1]->end_id;
     }
     index->built_ns = 0;
-    return next_id > from_id && is_worth_it(index) &&
-           memory_of(slices) < store->options.memory_limit_bytes / MEMORY_PART &&
-           build_next(index, from_id);
-}
-
-bool lahar_resident_index_step(struct lahar_resident_index *index)
-{
-    if (pthread_mutex_trylock(&index->build_mutex) != 0) {
+    index->rest = LAHAR_REST_FOREVER;
+    if (stat.published_id <= from_id) {
+        index->rest.published_id = from_id + slice_events(index);
+        index->rest.appended_bytes = stat.appended_bytes + SLICE_RAW_BYTES;
         return false;
     }
-    const bool has_built = step(index);
-    (void)pthread_mutex_unlock(&index->build_mutex);
+    if (memory_of(slices) >= store->options.memory_limit_bytes / MEMORY_PART) {
+        return false; /* until rollover has come further, which wakes all */
+    }
+    index->rest.until_ns = now_ns(index) + SAMPLE_NS;
+    const bool has_built = is_worth_it(index) && build_next(index, from_id);
+    if (has_built) {
+        /* Half of a core under load, all of it when there is little. */
+        index->rest.until_ns = now_ns(index) + (index->rate < IDLE_RATE ? 0 : index->built_ns);
+    }
     return has_built;
 }
 
-uint64_t lahar_resident_index_rest_ns(struct lahar_resident_index *index)
+bool lahar_resident_index_step(struct lahar_resident_index *index, struct lahar_rest *rest_out)
 {
-    (void)pthread_mutex_lock(&index->build_mutex);
-    /* Half of a core under load, all of it when there is little. */
-    const uint64_t rest_ns = index->rate < IDLE_RATE ? 0 : index->built_ns;
+    if (pthread_mutex_trylock(&index->build_mutex) != 0) {
+        *rest_out = LAHAR_REST_FOREVER;
+        rest_out->until_ns = now_ns(index) + SAMPLE_NS;
+        return false;
+    }
+    const bool has_built = step(index);
+    *rest_out = index->rest;
     (void)pthread_mutex_unlock(&index->build_mutex);
-    return rest_ns;
+    return has_built;
 }
 
 lahar_status lahar_resident_index_create(lahar_store *store,

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/journal/alarm.h"
 #include "index/shard.h"
 #include "io/base/buffer.h"
 #include "lahar/store.h"
@@ -54,11 +55,9 @@ lahar_status lahar_resident_index_create(lahar_store *store,
 void lahar_resident_index_destroy(struct lahar_resident_index *index);
 
 /* Drops what is rolled over and builds at most one slice; returns whether it built one. Does
- * nothing while another thread is at it. */
-bool lahar_resident_index_step(struct lahar_resident_index *index);
-/* How long the thread is to rest before the next step, so that building takes no more than its part
- * of the processor. */
-uint64_t lahar_resident_index_rest_ns(struct lahar_resident_index *index);
+ * nothing while another thread is at it. *rest_out: what the next step has to wait for, be it only
+ * so that building takes no more than its part of the processor. */
+bool lahar_resident_index_step(struct lahar_resident_index *index, struct lahar_rest *rest_out);
 
 /* A query came, and more are likely to. Snapshots taken for other ends, statistics among them, are
  * no reason to build slices. Any thread. */

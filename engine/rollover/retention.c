@@ -17,6 +17,8 @@ enum {
 };
 #define RETRY_NS         UINT64_C(1000000000)
 #define NOTE_NS          UINT64_C(600000000000) /* the clock goes to the manifest this often */
+#define LOOK_NS          UINT64_C(500000000)    /* at what changes without a word to anybody */
+#define REST_NS_MIN      UINT64_C(50000000)
 #define GROUP_AGE_PART   20
 #define GROUP_AGE_NS_MIN UINT64_C(1000000000)
 
@@ -386,6 +388,58 @@ bool lahar_retention_step(lahar_store *store)
     return true;
 }
 
+/* With the manifest lock held: in how long the first file is beyond its age; UINT64_MAX: never.
+ * The oldest of a stream goes first, so the others need not be looked at. */
+static uint64_t age_left(lahar_store *store)
+{
+    const struct lahar_manifest_state *state = &store->manifest->state;
+    const uint64_t now_ns = read_clock(store).age_ns;
+    uint64_t least_ns = UINT64_MAX;
+    for (size_t i = 0; i < state->file_count; i++) {
+        const struct lahar_manifest_file *file = &state->files[i];
+        const uint64_t max_age_ns = stricter(state->streams[file->info.stream].retention.max_age_ns,
+                                             state->retention.max_age_ns);
+        const uint64_t stamp_ns =
+            file->age_stamp_ns == 0 ? store->retention.clock.held_ns : file->age_stamp_ns;
+        const uint64_t age_ns = now_ns > stamp_ns ? now_ns - stamp_ns : 0;
+        if (max_age_ns != 0) {
+            const uint64_t left_ns = age_ns < max_age_ns ? max_age_ns - age_ns : 0;
+            least_ns = left_ns < least_ns ? left_ns : least_ns;
+        }
+    }
+    return least_ns;
+}
+
+void lahar_retention_rest(lahar_store *store, struct lahar_rest *rest_out)
+{
+    const struct lahar_retention_state *retention = &store->retention;
+    const uint64_t now_ns = store->io->ops->monotonic_ns(store->io);
+    const bool has_ages = lahar_retention_group_age_ns(store) != UINT64_MAX;
+    uint64_t left_ns = UINT64_MAX;
+    *rest_out = LAHAR_REST_FOREVER;
+    if (atomic_load_explicit(&retention->has_failed, memory_order_relaxed)) {
+        rest_out->until_ns = retention->retry_at_ns;
+        return;
+    }
+    (void)pthread_mutex_lock(&store->manifest_lock);
+    if (has_ages) {
+        const uint64_t note_ns = retention->noted_ns + NOTE_NS;
+        const uint64_t note_left_ns = note_ns > now_ns ? note_ns - now_ns : 0;
+        left_ns = age_left(store);
+        left_ns = note_left_ns < left_ns ? note_left_ns : left_ns;
+    }
+    /* A wall clock that is wrong may be set right, others may take the space that is to stay
+     * free: nobody says when. */
+    if ((has_ages && retention->clock.has_gap) ||
+        (store->options.free_space_min != 0 && has_limit(&store->manifest->state))) {
+        left_ns = left_ns < LOOK_NS ? left_ns : LOOK_NS;
+    }
+    (void)pthread_mutex_unlock(&store->manifest_lock);
+    if (left_ns != UINT64_MAX) {
+        rest_out->until_ns = now_ns + (left_ns < REST_NS_MIN ? REST_NS_MIN : left_ns);
+    }
+}
+
 /* --- the limits ----------------------------------------------------------------------- */
 
 /* With the manifest lock held; NULL when there is no such stream. */
@@ -426,6 +480,7 @@ lahar_status lahar_retention_set(lahar_store *store, uint32_t stream,
     struct plan plan = {.count = status == LAHAR_OK};
     while (plan.count != 0 && drop_files(store, &plan, NULL) == LAHAR_OK) {
     }
+    lahar_store_wake_threads(store);
     return status;
 }
 

@@ -16,6 +16,8 @@
 
 /* One step; returns whether it dropped anything. The retention thread only. */
 bool lahar_retention_step(lahar_store *store);
+/* What the next step has to wait for besides new files, after one that did nothing. */
+void lahar_retention_rest(lahar_store *store, struct lahar_rest *rest_out);
 
 /* Whether the files exceed a limit of bytes and a step could help: rollover then waits,
  * so that the excess stays below one group. Any thread. */

@@ -22,6 +22,7 @@
 #define RETRY_NS_MIN          (100 * NS_PER_MS)
 #define RETRY_NS_MAX          (5 * NS_PER_SECOND)
 #define DURABLE_WAIT_NS       (50 * NS_PER_MS)
+#define BLOCKED_WAIT_NS       (50 * NS_PER_MS) /* while a cut waits for what wakes nobody */
 
 enum {
     /* Of compression, where none is asked for: the second makes files smaller by a tenth and takes
@@ -151,40 +152,59 @@ static uint64_t now_ns(const struct lahar_rollover *rollover)
     return io->ops->monotonic_ns(io);
 }
 
-/* Whether the open group has reached one of its limits. */
-static bool is_due(struct lahar_rollover *rollover)
-{
-    const lahar_store *store = rollover->store;
+/* How much, how many or how old the open group may yet become, and what it has been asked for. */
+struct group_limits {
     struct lahar_journals_stat stat;
-    lahar_journals_stat_get(store->journals, &stat);
-    if (stat.resident_events == 0 && stat.resident_bytes == 0) {
+    uint64_t bytes;  /* resident, from which on it is due */
+    uint64_t age_ns; /* the same */
+    uint64_t now_ns;
+    uint64_t seen_ns; /* when its first event was seen; 0: there is none */
+};
+
+static struct group_limits read_limits(struct lahar_rollover *rollover)
+{
+    lahar_store *store = rollover->store;
+    const uint64_t age_max_ns = store->options.group_age_max_ms * NS_PER_MS;
+    const uint64_t kept_ns = lahar_retention_group_age_ns(store);
+    struct group_limits limits = {.bytes = store->group_size_bytes, .now_ns = now_ns(rollover)};
+    lahar_journals_stat_get(store->journals, &limits.stat);
+    if (limits.stat.resident_events == 0 && limits.stat.resident_bytes == 0) {
         rollover->group_seen_ns = 0;
-        return false;
+        return limits;
     }
-    const uint64_t now = now_ns(rollover);
     if (rollover->group_seen_ns == 0) {
-        rollover->group_seen_ns = now;
+        rollover->group_seen_ns = limits.now_ns;
     }
-    const uint64_t age_ns = now - rollover->group_seen_ns;
-    return stat.is_memory_short || stat.resident_bytes >= store->group_size_bytes ||
-           stat.resident_events >= store->options.group_event_count ||
-           (stat.resident_bytes >= AGED_GROUP_SIZE_BYTES &&
-            age_ns >= store->options.group_age_ms * NS_PER_MS) ||
-           age_ns >= store->options.group_age_max_ms * NS_PER_MS ||
-           age_ns >= lahar_retention_group_age_ns(rollover->store);
+    limits.seen_ns = rollover->group_seen_ns;
+    limits.age_ns = age_max_ns < kept_ns ? age_max_ns : kept_ns;
+    if (limits.stat.resident_bytes >= AGED_GROUP_SIZE_BYTES &&
+        store->options.group_age_ms * NS_PER_MS < limits.age_ns) {
+        limits.age_ns = store->options.group_age_ms * NS_PER_MS;
+    }
+    return limits;
+}
+
+/* Whether the open group has reached one of its limits. */
+static bool is_due(const struct lahar_rollover *rollover, const struct group_limits *limits)
+{
+    return limits->seen_ns != 0 &&
+           (limits->stat.is_memory_short || limits->stat.resident_bytes >= limits->bytes ||
+            limits->stat.resident_events >= rollover->store->options.group_event_count ||
+            limits->now_ns - limits->seen_ns >= limits->age_ns);
 }
 
 /* Begins an attempt when there is reason to. */
 static bool decide(struct lahar_rollover *rollover)
 {
-    const bool is_group_due = is_due(rollover);
+    const struct group_limits limits = read_limits(rollover);
+    const bool is_group_due = is_due(rollover, &limits);
     (void)pthread_mutex_lock(&rollover->lock);
     const bool is_waited_for = rollover->requested_id > rollover->rolled_id;
     const uint64_t rolled_id = rollover->rolled_id;
     rollover->attempt_requests = rollover->request_count;
     (void)pthread_mutex_unlock(&rollover->lock);
     /* A request does not wait for the pause after a failure. */
-    if (!is_waited_for && (!is_group_due || now_ns(rollover) < rollover->retry_at_ns)) {
+    if (!is_waited_for && (!is_group_due || limits.now_ns < rollover->retry_at_ns)) {
         return false;
     }
     const uint64_t next_id = lahar_journals_next_id(rollover->store->journals);
@@ -270,6 +290,41 @@ bool lahar_rollover_step(struct lahar_rollover *rollover)
         note_failure(rollover, &failure);
     }
     return true;
+}
+
+/* The sum, or UINT64_MAX where there is none. */
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+void lahar_rollover_rest(struct lahar_rollover *rollover, struct lahar_rest *rest_out)
+{
+    *rest_out = LAHAR_REST_FOREVER;
+    if (rollover->cut_id != 0) {
+        rest_out->until_ns = now_ns(rollover) + BLOCKED_WAIT_NS;
+        return;
+    }
+    const struct group_limits limits = read_limits(rollover);
+    const struct lahar_journals_stat *stat = &limits.stat;
+    if (limits.seen_ns == 0) {
+        rest_out->published_id = later(stat->published_id, 1);
+    } else if (is_due(rollover, &limits)) {
+        rest_out->until_ns =
+            limits.now_ns > rollover->retry_at_ns ? limits.now_ns : rollover->retry_at_ns;
+    } else {
+        /* From so much on a lesser age counts. */
+        const uint64_t bytes =
+            stat->resident_bytes < AGED_GROUP_SIZE_BYTES && AGED_GROUP_SIZE_BYTES < limits.bytes
+                ? AGED_GROUP_SIZE_BYTES
+                : limits.bytes;
+        rest_out->until_ns = later(limits.seen_ns, limits.age_ns);
+        rest_out->appended_bytes = later(stat->appended_bytes, bytes - stat->resident_bytes);
+        rest_out->published_id = later(
+            stat->published_id, rollover->store->options.group_event_count - stat->resident_events);
+    }
+    const uint64_t trim_ns = lahar_feed_keeper_trim_ns(&rollover->feeds);
+    rest_out->until_ns = trim_ns < rest_out->until_ns ? trim_ns : rest_out->until_ns;
 }
 
 /* --- requests --------------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/journal/alarm.h"
 #include "lahar/store.h"
 
 struct lahar_rollover;
@@ -22,6 +23,8 @@ void lahar_rollover_destroy(struct lahar_rollover *rollover); /* NULL is allowed
 
 /* One step; returns whether it did anything. Without threads it never waits. */
 bool lahar_rollover_step(struct lahar_rollover *rollover);
+/* What the next step has to wait for, after one that did nothing; the same thread only. */
+void lahar_rollover_rest(struct lahar_rollover *rollover, struct lahar_rest *rest_out);
 
 /* Rolls everything that is below the next id now, and waits for it. The status of an
  * attempt that failed meanwhile, LAHAR_TIMEOUT, LAHAR_CLOSED. Any thread. */

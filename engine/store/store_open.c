@@ -166,11 +166,9 @@ static void init_locks(lahar_store *store)
     (void)pthread_mutex_init(&store->set_lock, NULL);
     (void)pthread_mutex_init(&store->thread_lock, NULL);
     (void)pthread_rwlock_init(&store->source_lock, NULL);
-    pthread_condattr_t attributes;
-    (void)pthread_condattr_init(&attributes);
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&store->thread_wake, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
+    for (int kind = 0; kind < LAHAR_THREAD_COUNT; kind++) {
+        lahar_gate_init(&store->threads[kind].alarm.gate);
+    }
 }
 
 /* What is read from the directory; a reader may do it several times. */
@@ -223,7 +221,6 @@ static void release_store(lahar_store *store)
         store->io->ops->destroy(store->io);
     }
     lahar_query_registry_deinit(&store->queries);
-    (void)pthread_cond_destroy(&store->thread_wake);
     (void)pthread_rwlock_destroy(&store->source_lock);
     (void)pthread_mutex_destroy(&store->thread_lock);
     (void)pthread_mutex_destroy(&store->set_lock);

@@ -134,6 +134,13 @@ static bool begin_late(lahar_store *store)
     return true;
 }
 
+/* Half of what is reserved ahead has been used, or more is wanted than that. */
+static bool needs_ids(const lahar_store *store, uint64_t next_id, uint64_t ceiling)
+{
+    return ceiling <= next_id || ceiling - next_id <= store->id_reserve / 2 ||
+           lahar_journals_asked_id(store->journals) > ceiling;
+}
+
 bool lahar_store_raise_ceiling(lahar_store *store)
 {
     if (store->ceiling_retry_ns != 0 &&
@@ -145,11 +152,13 @@ bool lahar_store_raise_ceiling(lahar_store *store)
     }
     const uint64_t next_id = lahar_journals_next_id(store->journals);
     const uint64_t ceiling = atomic_load_explicit(&store->ceiling, memory_order_relaxed);
-    if (ceiling > next_id && ceiling - next_id > store->id_reserve / 2) {
+    if (!needs_ids(store, next_id, ceiling)) {
         return false;
     }
     const uint64_t reserve = next_reserve(store);
-    const uint64_t raised = (next_id > ceiling ? next_id : ceiling) + reserve;
+    const uint64_t asked_id = lahar_journals_asked_id(store->journals);
+    const uint64_t used_id = next_id > asked_id ? next_id : asked_id;
+    const uint64_t raised = (used_id > ceiling ? used_id : ceiling) + reserve;
     struct lahar_buffer records;
     lahar_buffer_init(&records, &store->allocator);
     lahar_manifest_put_ceiling(&records, raised);
@@ -170,6 +179,22 @@ bool lahar_store_raise_ceiling(lahar_store *store)
     atomic_store_explicit(&store->ceiling, raised, memory_order_relaxed);
     lahar_journals_set_ceiling(store->journals, raised);
     return true;
+}
+
+void lahar_store_ceiling_rest(lahar_store *store, struct lahar_rest *rest_out)
+{
+    const bool is_pending = atomic_load_explicit(&store->is_session_pending, memory_order_relaxed);
+    const uint64_t next_id = lahar_journals_next_id(store->journals);
+    const uint64_t ceiling = atomic_load_explicit(&store->ceiling, memory_order_relaxed);
+    *rest_out = LAHAR_REST_FOREVER;
+    if (lahar_journals_health(store->journals, NULL) == LAHAR_POISONED) {
+        return;
+    }
+    if (is_pending || needs_ids(store, next_id, ceiling)) {
+        rest_out->until_ns = store->ceiling_retry_ns; /* 0, in the past: at once */
+    } else {
+        rest_out->published_id = ceiling - store->id_reserve / 2;
+    }
 }
 
 /* Ids that were reserved and not used go back. When this fails, the next opening finds the end

@@ -41,10 +41,22 @@ struct lahar_join_state {
     size_t refused_count;                     /* since opening */
 };
 
-/* A background thread and what it loops over. */
+/* The background threads. */
+enum lahar_store_thread_kind {
+    LAHAR_THREAD_ROLLOVER,
+    LAHAR_THREAD_CEILING,
+    LAHAR_THREAD_RETENTION,
+    LAHAR_THREAD_JOIN,
+    LAHAR_THREAD_RESIDENT,
+    LAHAR_THREAD_COUNT
+};
+
 struct lahar_store_thread {
+    lahar_store *store;
+    enum lahar_store_thread_kind kind;
     pthread_t thread;
     bool is_running;
+    struct lahar_alarm alarm; /* on which it sleeps */
 };
 
 struct lahar_store {
@@ -113,13 +125,8 @@ struct lahar_store {
 
     /* Background threads; is_stopping is guarded by thread_lock. */
     pthread_mutex_t thread_lock;
-    pthread_cond_t thread_wake;
     bool is_stopping;
-    struct lahar_store_thread rollover_thread;
-    struct lahar_store_thread ceiling_thread;
-    struct lahar_store_thread retention_thread;
-    struct lahar_store_thread resident_thread;
-    struct lahar_store_thread join_thread;
+    struct lahar_store_thread threads[LAHAR_THREAD_COUNT];
 };
 
 /* One line to the host's log callback, if there is one. */
@@ -149,7 +156,8 @@ lahar_status lahar_store_check_writable(const lahar_store *store, lahar_error *e
 
 lahar_status lahar_store_start_threads(lahar_store *store, lahar_error *error);
 void lahar_store_stop_threads(lahar_store *store); /* waits for them */
-/* Ends the waits of the background threads. */
+/* Makes the background threads look for work, after something has changed that none of them
+ * would learn of. Any thread. */
 void lahar_store_wake_threads(lahar_store *store);
 bool lahar_store_is_stopping(lahar_store *store);
 /* Without threads: runs the steps in order of work number until is_done. False when
@@ -158,8 +166,9 @@ bool lahar_store_drive(lahar_store *store, bool (*is_done)(void *context), void 
 /* Begins a session, or leaves that to the ceiling step if there is no space. */
 lahar_status lahar_store_prepare_session(lahar_store *store, lahar_error *error);
 lahar_status lahar_store_end_session(lahar_store *store, lahar_error *error);
-/* One ceiling step. */
+/* One ceiling step, and what makes the next one worth while. */
 bool lahar_store_raise_ceiling(lahar_store *store);
+void lahar_store_ceiling_rest(lahar_store *store, struct lahar_rest *rest_out);
 
 /* Waits until everything below end_id is durable, with threads or without. */
 lahar_status lahar_store_wait_durable(lahar_store *store, uint64_t end_id, uint64_t deadline_ns,

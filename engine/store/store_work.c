@@ -4,11 +4,15 @@
  * "lahar-resident" indexes what is in memory; "lahar-retention" drops what is beyond the limits;
  * "lahar-join" joins small files; "lahar-rollover" may be busy for as long as a rollover takes;
  * "lahar-ceiling" does nothing but keep reserved ids ahead of the appends, so that these never wait
- * for it. All block every signal: signals are the host's. */
+ * for it. All block every signal: signals are the host's.
+ *
+ * No thread looks from time to time. Each says after a step what the next one has to wait for: a
+ * mark of the journals (so much appended, so many ids published), a point in time (the age of the
+ * open group, of the oldest file, of a query), or what others do, who then wake all: a rollover or
+ * a retention that has ended, a request, a limit that was set. */
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "engine/rollover/join.h"
 #include "engine/rollover/resident_index.h"
@@ -18,14 +22,10 @@
 #include "io/base/error.h"
 
 enum {
-    POLL_MS = 50,            /* of the threads while nobody wakes them */
-    RETENTION_POLL_MS = 500, /* of the one that has no hurry */
     /* Rounds without any work done after which a store without threads is at rest: a queued
      * operation may take a few to complete. */
     IDLE_ROUNDS_MAX = 64
 };
-
-#define NS_PER_SECOND UINT64_C(1000000000)
 
 void lahar_store_log(const lahar_store *store, lahar_log_level level, const char *format, ...)
 {
@@ -89,87 +89,93 @@ bool lahar_store_is_stopping(lahar_store *store)
     return is_stopping;
 }
 
-/* Sleeps until woken, stopped, or so long. */
-static void rest(lahar_store *store, uint64_t poll_ms)
+/* One step of each thread, and what ends its rest after one that left nothing to do at once. */
+
+static bool step_rollover(lahar_store *store, struct lahar_rest *rest_out)
 {
-    const uint64_t until_ns = store->io->ops->monotonic_ns(store->io) + poll_ms * UINT64_C(1000000);
-    const struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_SECOND),
-                                   .tv_nsec = (long)(until_ns % NS_PER_SECOND)};
-    (void)pthread_mutex_lock(&store->thread_lock);
-    if (!store->is_stopping) {
-        (void)pthread_cond_timedwait(&store->thread_wake, &store->thread_lock, &until);
+    const bool has_worked = lahar_rollover_step(store->rollover);
+    if (!has_worked) {
+        lahar_rollover_rest(store->rollover, rest_out);
     }
-    (void)pthread_mutex_unlock(&store->thread_lock);
+    return has_worked;
 }
 
-static void *loop_rollover(void *context)
+static bool step_ceiling(lahar_store *store, struct lahar_rest *rest_out)
 {
-    lahar_store *store = context;
-    while (!lahar_store_is_stopping(store)) {
-        if (!lahar_rollover_step(store->rollover)) {
-            rest(store, POLL_MS);
+    const bool has_worked = lahar_store_raise_ceiling(store);
+    lahar_store_ceiling_rest(store, rest_out);
+    return has_worked;
+}
+
+/* Never says that it goes on at once: its rest may be shorter than nothing, or let others run. */
+static bool step_resident(lahar_store *store, struct lahar_rest *rest_out)
+{
+    (void)lahar_resident_index_step(store->resident_index, rest_out);
+    return false;
+}
+
+static bool step_retention(lahar_store *store, struct lahar_rest *rest_out)
+{
+    const uint64_t sweep_ns = lahar_query_registry_sweep(&store->queries, store->io);
+    const bool has_worked = lahar_retention_step(store);
+    lahar_retention_rest(store, rest_out);
+    rest_out->until_ns = sweep_ns < rest_out->until_ns ? sweep_ns : rest_out->until_ns;
+    return has_worked;
+}
+
+static bool step_join(lahar_store *store, struct lahar_rest *rest_out)
+{
+    const bool has_worked = lahar_join_step(store);
+    lahar_join_rest(store, rest_out);
+    return has_worked;
+}
+
+static const struct {
+    const char *name;
+    bool (*step)(lahar_store *store, struct lahar_rest *rest_out);
+} thread_kinds[LAHAR_THREAD_COUNT] = {
+    [LAHAR_THREAD_ROLLOVER] = {"lahar-rollover", step_rollover},
+    [LAHAR_THREAD_CEILING] = {"lahar-ceiling", step_ceiling},
+    [LAHAR_THREAD_RETENTION] = {"lahar-retention", step_retention},
+    [LAHAR_THREAD_JOIN] = {"lahar-join", step_join},
+    [LAHAR_THREAD_RESIDENT] = {"lahar-resident", step_resident},
+};
+
+static void *loop(void *context)
+{
+    struct lahar_store_thread *thread = context;
+    lahar_store *store = thread->store;
+    bool goes_on = true;
+    while (goes_on) {
+        /* Before the look at whether to stop, and for work: what changes behind it ends the sleep.
+         */
+        const uint32_t ticket = lahar_gate_enter(&thread->alarm.gate);
+        goes_on = !lahar_store_is_stopping(store);
+        struct lahar_rest rest = LAHAR_REST_FOREVER;
+        if (goes_on && !thread_kinds[thread->kind].step(store, &rest)) {
+            lahar_journals_sleep(store->journals, &thread->alarm, ticket, &rest);
         }
+        lahar_gate_leave(&thread->alarm.gate);
     }
     return NULL;
 }
 
-static void *loop_ceiling(void *context)
+static lahar_status start_thread(lahar_store *store, enum lahar_store_thread_kind kind,
+                                 lahar_error *error)
 {
-    lahar_store *store = context;
-    while (!lahar_store_is_stopping(store)) {
-        if (!lahar_store_raise_ceiling(store)) {
-            rest(store, POLL_MS);
-        }
-    }
-    return NULL;
-}
-
-static void *loop_resident(void *context)
-{
-    lahar_store *store = context;
-    while (!lahar_store_is_stopping(store)) {
-        const bool has_built = lahar_resident_index_step(store->resident_index);
-        const uint64_t rest_ms = lahar_resident_index_rest_ns(store->resident_index) / 1000000;
-        if (!has_built || rest_ms != 0) {
-            rest(store, has_built ? rest_ms : POLL_MS);
-        }
-    }
-    return NULL;
-}
-
-static void *loop_retention(void *context)
-{
-    lahar_store *store = context;
-    while (!lahar_store_is_stopping(store)) {
-        lahar_query_registry_sweep(&store->queries, store->io);
-        if (!lahar_retention_step(store)) {
-            rest(store, RETENTION_POLL_MS);
-        }
-    }
-    return NULL;
-}
-
-static void *loop_join(void *context)
-{
-    lahar_store *store = context;
-    while (!lahar_store_is_stopping(store)) {
-        if (!lahar_join_step(store)) {
-            rest(store, RETENTION_POLL_MS);
-        }
-    }
-    return NULL;
-}
-
-static lahar_status start_thread(lahar_store *store, struct lahar_store_thread *thread,
-                                 const char *name, void *(*loop)(void *context), lahar_error *error)
-{
+    struct lahar_store_thread *thread = &store->threads[kind];
+    const char *name = thread_kinds[kind].name;
+    thread->store = store;
+    thread->kind = kind;
+    lahar_journals_add_alarm(store->journals, &thread->alarm);
     sigset_t all;
     sigset_t before;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int result = pthread_create(&thread->thread, NULL, loop, store);
+    const int result = pthread_create(&thread->thread, NULL, loop, thread);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (result != 0) {
+        lahar_journals_remove_alarm(store->journals, &thread->alarm);
         return lahar_fail_errno(error, result, "starting thread %s", name);
     }
     thread->is_running = true;
@@ -184,22 +190,10 @@ lahar_status lahar_store_start_threads(lahar_store *store, lahar_error *error)
     (void)pthread_mutex_unlock(&store->thread_lock);
     lahar_status status = LAHAR_OK;
     if (store->config.start_threads && store->journals != NULL) {
-        status =
-            start_thread(store, &store->rollover_thread, "lahar-rollover", loop_rollover, error);
-        if (status == LAHAR_OK) {
-            status =
-                start_thread(store, &store->ceiling_thread, "lahar-ceiling", loop_ceiling, error);
-        }
-        if (status == LAHAR_OK) {
-            status = start_thread(store, &store->retention_thread, "lahar-retention",
-                                  loop_retention, error);
-        }
-        if (status == LAHAR_OK) {
-            status = start_thread(store, &store->join_thread, "lahar-join", loop_join, error);
-        }
-        if (status == LAHAR_OK) {
-            status = start_thread(store, &store->resident_thread, "lahar-resident", loop_resident,
-                                  error);
+        lahar_query_registry_set_sweeper(&store->queries,
+                                         &store->threads[LAHAR_THREAD_RETENTION].alarm.gate);
+        for (int kind = 0; kind < LAHAR_THREAD_COUNT && status == LAHAR_OK; kind++) {
+            status = start_thread(store, (enum lahar_store_thread_kind)kind, error);
         }
         if (status != LAHAR_OK) {
             lahar_store_stop_threads(store);
@@ -210,24 +204,23 @@ lahar_status lahar_store_start_threads(lahar_store *store, lahar_error *error)
 
 void lahar_store_wake_threads(lahar_store *store)
 {
-    (void)pthread_mutex_lock(&store->thread_lock);
-    (void)pthread_cond_broadcast(&store->thread_wake);
-    (void)pthread_mutex_unlock(&store->thread_lock);
+    for (int kind = 0; kind < LAHAR_THREAD_COUNT; kind++) {
+        lahar_gate_signal(&store->threads[kind].alarm.gate);
+    }
 }
 
 void lahar_store_stop_threads(lahar_store *store)
 {
     (void)pthread_mutex_lock(&store->thread_lock);
     store->is_stopping = true;
-    (void)pthread_cond_broadcast(&store->thread_wake);
     (void)pthread_mutex_unlock(&store->thread_lock);
-    struct lahar_store_thread *const threads[] = {&store->rollover_thread, &store->ceiling_thread,
-                                                  &store->retention_thread, &store->join_thread,
-                                                  &store->resident_thread};
-    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
-        if (threads[i]->is_running) {
-            (void)pthread_join(threads[i]->thread, NULL);
-            threads[i]->is_running = false;
+    lahar_store_wake_threads(store);
+    for (int kind = 0; kind < LAHAR_THREAD_COUNT; kind++) {
+        struct lahar_store_thread *thread = &store->threads[kind];
+        if (thread->is_running) {
+            (void)pthread_join(thread->thread, NULL);
+            thread->is_running = false;
+            lahar_journals_remove_alarm(store->journals, &thread->alarm);
         }
     }
     lahar_rollover_stop(store->rollover);

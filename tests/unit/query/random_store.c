@@ -338,7 +338,8 @@ void random_store_append(struct random_store *random, uint32_t count)
     }
     commit(batch);
     lahar_batch_destroy(batch);
-    while (lahar_resident_index_step(random->store->resident_index)) {
+    struct lahar_rest rest;
+    while (lahar_resident_index_step(random->store->resident_index, &rest)) {
     }
 }
 
