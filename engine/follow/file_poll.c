@@ -113,6 +113,17 @@ static bool open_gzip(struct lahar_follow *follow, const struct lahar_follow_sou
     return true;
 }
 
+/* The piece of this turn, and those of later ones, begin with the window before the offset; of a
+ * line that is too long the beginning is wanted once its end has come. */
+static void keep_readable(const struct lahar_file_poll *poll)
+{
+    const struct lahar_file_cursor *cursor = &poll->next;
+    const uint64_t offset =
+        (cursor->flags & LAHAR_CURSOR_LONG_LINE) != 0 ? cursor->long_start : cursor->offset;
+    lahar_gzip_stream_keep(poll->file->gzip,
+                           offset <= LAHAR_HEAD_SIZE ? 0 : offset - LAHAR_TAIL_SIZE);
+}
+
 /* --- the content -------------------------------------------------------------------------- */
 
 /* Compares the head of a file that was just opened, where the piece does not begin with it. */
@@ -388,6 +399,9 @@ lahar_status lahar_file_poll(struct lahar_follow_worker *worker, struct lahar_fo
     poll->partial_end = poll->file->partial_end;
     if (!open_file(follow, source, poll) || !open_gzip(follow, source, poll)) {
         return LAHAR_OK;
+    }
+    if (poll->file->gzip != NULL) {
+        keep_readable(poll);
     }
     if (poll->file->gzip == NULL && poll->stat.size < next->offset &&
         (!is_cut(worker, source, poll) || !move_back(poll))) {

@@ -25,10 +25,10 @@ static const uint8_t distance_extra[DISTANCE_COUNT] = {0, 0, 0,  0,  1,  1,  2, 
 void lahar_inflate_begin(struct lahar_inflate *inflate)
 {
     inflate->is_short = false;
-    inflate->is_last_block = false;
-    inflate->is_in_block = false;
-    inflate->stored_left = 0;
-    inflate->match_left = 0;
+    inflate->state.is_last_block = false;
+    inflate->state.is_in_block = false;
+    inflate->state.stored_left = 0;
+    inflate->state.match_left = 0;
 }
 
 /* --- bits ------------------------------------------------------------------------------ */
@@ -38,8 +38,9 @@ static void need(struct lahar_inflate *inflate, unsigned count)
 {
     while (inflate->bit_count < count) {
         if (inflate->input_next == inflate->input_size) {
-            inflate->input_size =
-                inflate->pull(inflate->context, inflate->input, sizeof inflate->input);
+            inflate->input_at += inflate->input_size;
+            inflate->input_size = inflate->pull(inflate->context, inflate->input_at, inflate->input,
+                                                sizeof inflate->input);
             inflate->input_next = 0;
             if (inflate->input_size == 0) {
                 return;
@@ -76,6 +77,22 @@ int lahar_inflate_byte(struct lahar_inflate *inflate)
         return -1;
     }
     return (int)take(inflate, 8);
+}
+
+uint64_t lahar_inflate_bit(const struct lahar_inflate *inflate)
+{
+    return 8 * (inflate->input_at + inflate->input_next) - inflate->bit_count;
+}
+
+void lahar_inflate_seek(struct lahar_inflate *inflate, uint64_t bit)
+{
+    inflate->input_at = bit / 8;
+    inflate->input_size = 0;
+    inflate->input_next = 0;
+    inflate->bits = 0;
+    inflate->bit_count = 0;
+    inflate->is_short = false;
+    (void)take(inflate, bit % 8);
 }
 
 /* --- codes ------------------------------------------------------------------------------- */
@@ -157,9 +174,9 @@ static bool build_fixed(struct lahar_inflate *inflate)
     for (unsigned i = 0; i < LITERAL_COUNT; i++) {
         lengths[i] = (uint8_t)(i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : 8);
     }
-    const bool is_good = build(&inflate->literals, lengths, LITERAL_COUNT);
+    const bool is_good = build(&inflate->state.literals, lengths, LITERAL_COUNT);
     memset(lengths, 5, DISTANCE_COUNT);
-    return is_good && build(&inflate->distances, lengths, DISTANCE_COUNT);
+    return is_good && build(&inflate->state.distances, lengths, DISTANCE_COUNT);
 }
 
 static bool build_dynamic(struct lahar_inflate *inflate)
@@ -176,12 +193,12 @@ static bool build_dynamic(struct lahar_inflate *inflate)
     for (unsigned i = 0; i < code_count; i++) {
         lengths[order[i]] = (uint8_t)take(inflate, 3);
     }
-    if (!build(&inflate->literals, lengths, 19)) {
+    if (!build(&inflate->state.literals, lengths, 19)) {
         return false;
     }
     memset(lengths, 0, sizeof lengths);
     for (unsigned i = 0; i < literal_count + distance_count;) {
-        const int symbol = decode(inflate, &inflate->literals);
+        const int symbol = decode(inflate, &inflate->state.literals);
         uint8_t repeated = 0;
         unsigned repeats = 1;
         if (symbol < 0 || inflate->is_short) {
@@ -206,24 +223,24 @@ static bool build_dynamic(struct lahar_inflate *inflate)
         memset(lengths + i, repeated, repeats);
         i += repeats;
     }
-    return lengths[END_OF_BLOCK] != 0 && build(&inflate->literals, lengths, literal_count) &&
-           build(&inflate->distances, lengths + literal_count, distance_count);
+    return lengths[END_OF_BLOCK] != 0 && build(&inflate->state.literals, lengths, literal_count) &&
+           build(&inflate->state.distances, lengths + literal_count, distance_count);
 }
 
 /* --- blocks --------------------------------------------------------------------------------- */
 
 static bool begin_block(struct lahar_inflate *inflate)
 {
-    inflate->is_last_block = take(inflate, 1) != 0;
+    inflate->state.is_last_block = take(inflate, 1) != 0;
     const uint32_t kind = take(inflate, 2);
-    inflate->is_in_block = true;
-    inflate->is_stored = kind == 0;
+    inflate->state.is_in_block = true;
+    inflate->state.is_stored = kind == 0;
     switch (kind) {
     case 0: {
         consume(inflate, inflate->bit_count % 8);
         const uint32_t size = take(inflate, 16);
         const uint32_t check = take(inflate, 16);
-        inflate->stored_left = size;
+        inflate->state.stored_left = size;
         return inflate->is_short || size == (check ^ 0xffff);
     }
     case 1:
@@ -237,36 +254,37 @@ static bool begin_block(struct lahar_inflate *inflate)
 
 static bool copy_match(struct lahar_inflate *inflate)
 {
-    if (inflate->match_distance > inflate->buffer_size) {
+    if (inflate->state.match_distance > inflate->buffer_size) {
         return false;
     }
-    while (inflate->match_left != 0 && inflate->buffer_size < LAHAR_INFLATE_BUFFER) {
+    while (inflate->state.match_left != 0 && inflate->buffer_size < LAHAR_INFLATE_BUFFER) {
         inflate->buffer[inflate->buffer_size] =
-            inflate->buffer[inflate->buffer_size - inflate->match_distance];
+            inflate->buffer[inflate->buffer_size - inflate->state.match_distance];
         inflate->buffer_size++;
-        inflate->match_left--;
+        inflate->state.match_left--;
     }
     return true;
 }
 
 static void copy_stored(struct lahar_inflate *inflate)
 {
-    while (inflate->stored_left != 0 && inflate->buffer_size < LAHAR_INFLATE_BUFFER) {
+    while (inflate->state.stored_left != 0 && inflate->buffer_size < LAHAR_INFLATE_BUFFER) {
+        inflate->mark_bit = lahar_inflate_bit(inflate);
         const int byte = lahar_inflate_byte(inflate);
         if (byte < 0) {
             inflate->is_short = true;
             return;
         }
         inflate->buffer[inflate->buffer_size++] = (uint8_t)byte;
-        inflate->stored_left--;
+        inflate->state.stored_left--;
     }
-    inflate->is_in_block = inflate->stored_left != 0;
+    inflate->state.is_in_block = inflate->state.stored_left != 0;
 }
 
 /* One symbol of a compressed block; false when it is not valid. */
 static bool take_symbol(struct lahar_inflate *inflate)
 {
-    const int symbol = decode(inflate, &inflate->literals);
+    const int symbol = decode(inflate, &inflate->state.literals);
     if (symbol < 0 || symbol > 285) {
         return false;
     }
@@ -278,11 +296,11 @@ static bool take_symbol(struct lahar_inflate *inflate)
         return true;
     }
     if (symbol == END_OF_BLOCK) {
-        inflate->is_in_block = false;
+        inflate->state.is_in_block = false;
         return true;
     }
     const uint32_t length = length_base[symbol - 257] + take(inflate, length_extra[symbol - 257]);
-    const int distance = decode(inflate, &inflate->distances);
+    const int distance = decode(inflate, &inflate->state.distances);
     if (distance < 0 || distance >= DISTANCE_COUNT) {
         return false;
     }
@@ -290,24 +308,30 @@ static bool take_symbol(struct lahar_inflate *inflate)
     if (inflate->is_short) {
         return true;
     }
-    inflate->match_left = length;
-    inflate->match_distance = far;
+    inflate->state.match_left = length;
+    inflate->state.match_distance = far;
     return copy_match(inflate);
 }
 
 enum lahar_inflate_result lahar_inflate_run(struct lahar_inflate *inflate)
 {
-    bool is_good = inflate->match_left == 0 || copy_match(inflate);
+    struct lahar_inflate_state *state = &inflate->state;
+    bool is_good = state->match_left == 0 || copy_match(inflate);
     while (is_good && !inflate->is_short) {
         if (inflate->buffer_size == LAHAR_INFLATE_BUFFER) {
             return LAHAR_INFLATE_FULL;
         }
-        if (!inflate->is_in_block) {
-            if (inflate->is_last_block) {
+        inflate->mark_bit = lahar_inflate_bit(inflate);
+        if (!state->is_in_block) {
+            if (state->is_last_block) {
                 return LAHAR_INFLATE_DONE;
             }
             is_good = begin_block(inflate);
-        } else if (inflate->is_stored) {
+            if (inflate->is_short) {
+                state->is_in_block = false;
+                state->is_last_block = false;
+            }
+        } else if (state->is_stored) {
             copy_stored(inflate);
         } else {
             is_good = take_symbol(inflate);

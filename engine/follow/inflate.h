@@ -1,8 +1,9 @@
 /* Inflate (RFC 1951) that can stop and go on anywhere in its output.
  *
  * Input is pulled as it is needed; output goes into a buffer that keeps the last 32 KiB for
- * references. Any bytes are safe. libdeflate, which is faster, needs the whole of both at once;
- * a log file has no bound. */
+ * references. Where the input ends in the middle of something, decoding goes on from in front of
+ * that once there is more. Any bytes are safe. libdeflate, which is faster, needs the whole of both
+ * at once; a log file has no bound. */
 #ifndef LAHAR_FOLLOW_INFLATE_H
 #define LAHAR_FOLLOW_INFLATE_H
 
@@ -31,16 +32,8 @@ struct lahar_inflate_code {
     uint16_t symbols[288];                       /* in order of their codes */
 };
 
-struct lahar_inflate {
-    /* Returns how many bytes it put at data; 0 at the end. */
-    size_t (*pull)(void *context, uint8_t *data, size_t size);
-    void *context;
-    uint8_t input[16384];
-    size_t input_size;
-    size_t input_next;
-    uint64_t bits;      /* not consumed, the lowest first */
-    unsigned bit_count; /* of them */
-    bool is_short;
+/* All that decoding goes on from, besides the place in the input and the window. */
+struct lahar_inflate_state {
     bool is_last_block;
     bool is_in_block;
     bool is_stored;
@@ -49,18 +42,37 @@ struct lahar_inflate {
     uint32_t match_distance;
     struct lahar_inflate_code literals;
     struct lahar_inflate_code distances;
+};
+
+struct lahar_inflate {
+    /* Puts bytes from offset on at data and returns how many; 0 at the end. */
+    size_t (*pull)(void *context, uint64_t offset, uint8_t *data, size_t size);
+    void *context;
+    uint8_t input[16384];
+    uint64_t input_at; /* offset of input[0] */
+    size_t input_size;
+    size_t input_next;
+    uint64_t bits;      /* not consumed, the lowest first */
+    unsigned bit_count; /* of them */
+    bool is_short;
+    uint64_t mark_bit; /* where what is being decoded begins */
+    struct lahar_inflate_state state;
     uint8_t buffer[LAHAR_INFLATE_BUFFER];
     size_t buffer_size;
     size_t history; /* bytes of the buffer that were handed out before */
 };
 
+/* Begins a stream, or a member of one, at the present place of the input. */
 void lahar_inflate_begin(struct lahar_inflate *inflate);
 /* Goes on until the buffer is full; the caller looks at what lies behind history, then calls
- * lahar_inflate_slide. */
+ * lahar_inflate_slide. After SHORT the state is as it was at mark_bit: seek there to go on. */
 enum lahar_inflate_result lahar_inflate_run(struct lahar_inflate *inflate);
 /* Keeps the window and makes room. */
 void lahar_inflate_slide(struct lahar_inflate *inflate);
 /* The next whole byte of the input, behind the bits that were read; -1 at the end. */
 int lahar_inflate_byte(struct lahar_inflate *inflate);
+/* The place in the input, in bits from its start. */
+uint64_t lahar_inflate_bit(const struct lahar_inflate *inflate);
+void lahar_inflate_seek(struct lahar_inflate *inflate, uint64_t bit);
 
 #endif
