@@ -270,6 +270,36 @@ static lahar_status start(pthread_t *thread, void *(*run)(void *), void *argumen
     return failure == 0 ? LAHAR_OK : lahar_fail_errno(error, failure, "start a journal thread");
 }
 
+/* Waits until at least so many writers have their queues, or have failed to make them. */
+static void wait_until_started(struct lahar_journals *journals, uint32_t count)
+{
+    bool is_ready = false;
+    while (!is_ready) {
+        const uint32_t ticket = lahar_gate_enter(&journals->started);
+        is_ready = atomic_load_explicit(&journals->started_count, memory_order_seq_cst) >= count;
+        if (!is_ready) {
+            lahar_gate_sleep(&journals->started, ticket, UINT64_MAX);
+        }
+        lahar_gate_leave(&journals->started);
+    }
+}
+
+/* Ends their sleep, whatever they sleep for: a writer without a journal has nothing that would be
+ * called for. */
+static void wake_writers(struct lahar_journals *journals)
+{
+    uint32_t count = 0;
+    for (uint32_t w = 0; w < journals->writer_count; w++) {
+        count += journals->writers[w].has_thread;
+    }
+    wait_until_started(journals, count);
+    for (uint32_t w = 0; w < journals->writer_count; w++) {
+        if (journals->writers[w].has_thread && journals->writers[w].queue != NULL) {
+            journals->io->ops->queue_wake(journals->io, journals->writers[w].queue);
+        }
+    }
+}
+
 lahar_status lahar_writers_start(struct lahar_journals *journals, lahar_error *error)
 {
     struct lahar_io *io = journals->io;
@@ -281,18 +311,7 @@ lahar_status lahar_writers_start(struct lahar_journals *journals, lahar_error *e
         struct lahar_writer *writer = &journals->writers[w];
         LAHAR_TRY(start(&writer->thread, run_writer, writer, &writer->has_thread, error));
     }
-    for (;;) {
-        const uint32_t ticket = lahar_gate_enter(&journals->started);
-        const bool is_ready = atomic_load_explicit(&journals->started_count,
-                                                   memory_order_seq_cst) == journals->writer_count;
-        if (!is_ready) {
-            lahar_gate_sleep(&journals->started, ticket, UINT64_MAX);
-        }
-        lahar_gate_leave(&journals->started);
-        if (is_ready) {
-            break;
-        }
-    }
+    wait_until_started(journals, journals->writer_count);
     (void)pthread_mutex_lock(&journals->mutex);
     const lahar_error start_error = journals->start_error;
     (void)pthread_mutex_unlock(&journals->mutex);
@@ -323,7 +342,7 @@ void lahar_writers_join(struct lahar_journals *journals)
                                                                      : LAHAR_CLOSED);
         return;
     }
-    lahar_journals_call_all(journals, LAHAR_ATTENTION_SPACE);
+    wake_writers(journals);
     lahar_gate_signal(&journals->file_gate);
     for (uint32_t w = 0; w < journals->writer_count; w++) {
         if (journals->writers[w].has_thread) {
