@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "engine/segment/block_reader.h"
+#include "engine/segment/column_point.h"
 #include "engine/segment/text_plan.h"
 #include "io/base/bytes.h"
 #include "io/base/crc32c.h"
@@ -9,6 +10,9 @@
 
 enum {
     ARENA_CHUNK_SIZE = 16 * 1024,
+    /* Rows of a block whose values are read singly. Decoding its columns costs as much as some
+     * ten of them; whoever reads more than a few reads most. */
+    SINGLE_ROWS = 3,
     ROW_SIZE_MIN = 18
 };
 
@@ -259,22 +263,75 @@ static lahar_status get_bytes(struct lahar_block *block, const struct lahar_bloc
     return LAHAR_OK;
 }
 
+/* Whether a value of the column is to be read without decoding the others. */
+static bool is_read_singly(const struct lahar_block *block, const struct lahar_block_column *column)
+{
+    /* Counts what is worth doing; nothing depends on the order. */
+    return atomic_load_explicit(&block->rows_read, memory_order_relaxed) <= SINGLE_ROWS &&
+           !atomic_load_explicit(&column->is_ready, memory_order_relaxed) &&
+           column->entries_encoding != LAHAR_ENTRIES_TEMPLATES;
+}
+
+/* The bytes in a slot of a column that may not be decoded. */
+static lahar_status find_bytes(struct lahar_block *block, uint32_t number, const uint32_t *rows,
+                               uint32_t slot, struct lahar_arena *arena, lahar_bytes *bytes_out,
+                               lahar_error *error)
+{
+    const struct lahar_block_column *column = &block->columns[number];
+    if (is_read_singly(block, column)) {
+        uint32_t entry = 0;
+        LAHAR_TRY(lahar_block_slot_entry(block, number, rows, slot, arena, &entry, error));
+        return lahar_block_entry_at(block, number, entry, arena, bytes_out, error);
+    }
+    LAHAR_TRY(lahar_block_need_column(block, number, rows, error));
+    return get_bytes(block, column, slot, bytes_out, error);
+}
+
+/* The same of numbers. */
+static lahar_status find_number(struct lahar_block *block, uint32_t number, const uint32_t *rows,
+                                uint32_t slot, struct lahar_arena *arena, uint64_t *number_out,
+                                lahar_error *error)
+{
+    const struct lahar_block_column *column = &block->columns[number];
+    if (is_read_singly(block, column)) {
+        uint32_t entry = 0;
+        LAHAR_TRY(lahar_block_slot_entry(block, number, rows, slot, arena, &entry, error));
+        return lahar_block_number_at(block, number, entry, number_out, error);
+    }
+    LAHAR_TRY(lahar_block_need_column(block, number, rows, error));
+    *number_out = column->numbers[lahar_block_code(column, slot)];
+    return LAHAR_OK;
+}
+
+/* The same of uuids. */
+static lahar_status find_uuid(struct lahar_block *block, uint32_t number, const uint32_t *rows,
+                              uint32_t slot, struct lahar_arena *arena, lahar_uuid *uuid_out,
+                              lahar_error *error)
+{
+    const struct lahar_block_column *column = &block->columns[number];
+    if (is_read_singly(block, column)) {
+        uint32_t entry = 0;
+        LAHAR_TRY(lahar_block_slot_entry(block, number, rows, slot, arena, &entry, error));
+        return lahar_block_uuid_at(block, number, entry, uuid_out, error);
+    }
+    LAHAR_TRY(lahar_block_need_column(block, number, rows, error));
+    memcpy(uuid_out, column->bytes + (size_t)lahar_block_code(column, slot) * sizeof *uuid_out,
+           sizeof *uuid_out);
+    return LAHAR_OK;
+}
+
 static lahar_status get_uuids(struct lahar_block *block, const struct lahar_block_element *element,
                               uint32_t slot, struct lahar_arena *arena, lahar_value *value,
                               lahar_error *error)
 {
     const uint32_t start = element->starts[slot];
     const uint32_t count = element->starts[slot + 1] - start;
-    LAHAR_TRY(lahar_block_need_column(block, element->second, NULL, error));
-    const struct lahar_block_column *items = &block->columns[element->second];
     lahar_uuid *uuids = lahar_arena_allocate(arena, count * sizeof uuids[0]);
     if (uuids == NULL) {
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to read an event");
     }
     for (uint32_t i = 0; i < count; i++) {
-        memcpy(&uuids[i],
-               items->bytes + (size_t)lahar_block_code(items, start + i) * sizeof uuids[0],
-               sizeof uuids[0]);
+        LAHAR_TRY(find_uuid(block, element->second, NULL, start + i, arena, &uuids[i], error));
     }
     value->as.uuids.items = uuids;
     value->as.uuids.count = count;
@@ -287,14 +344,12 @@ static lahar_status get_keywords(struct lahar_block *block,
 {
     const uint32_t start = element->starts[slot];
     const uint32_t count = element->starts[slot + 1] - start;
-    LAHAR_TRY(lahar_block_need_column(block, element->second, NULL, error));
-    const struct lahar_block_column *items = &block->columns[element->second];
     lahar_bytes *keywords = lahar_arena_allocate(arena, count * sizeof keywords[0]);
     if (keywords == NULL) {
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to read an event");
     }
     for (uint32_t i = 0; i < count; i++) {
-        LAHAR_TRY(get_bytes(block, items, start + i, &keywords[i], error));
+        LAHAR_TRY(find_bytes(block, element->second, NULL, start + i, arena, &keywords[i], error));
     }
     value->as.keywords.items = keywords;
     value->as.keywords.count = count;
@@ -302,8 +357,8 @@ static lahar_status get_keywords(struct lahar_block *block,
 }
 
 static lahar_status get_pair(struct lahar_block *block, const struct lahar_block_scope *scope,
-                             const struct lahar_block_node *node, uint32_t row, lahar_pair *pair,
-                             lahar_error *error)
+                             const struct lahar_block_node *node, uint32_t row,
+                             struct lahar_arena *arena, lahar_pair *pair, lahar_error *error)
 {
     struct lahar_block_element *element = &scope->elements[node->label / 2];
     pair->is_null = (node->label & 1) != 0;
@@ -314,16 +369,14 @@ static lahar_status get_pair(struct lahar_block *block, const struct lahar_block
     }
     uint32_t slot = 0;
     LAHAR_TRY(find_slot(block, element, row, node->occurrence, &slot, error));
-    LAHAR_TRY(lahar_block_need_column(block, element->column, element->rows, error));
     if (!element->is_unnamed) {
-        return get_bytes(block, &block->columns[element->column], slot, &pair->value, error);
+        return find_bytes(block, element->column, element->rows, slot, arena, &pair->value, error);
     }
-    LAHAR_TRY(get_bytes(block, &block->columns[element->column], slot, &pair->key, error));
+    LAHAR_TRY(find_bytes(block, element->column, element->rows, slot, arena, &pair->key, error));
     if (pair->is_null) {
         return LAHAR_OK;
     }
-    LAHAR_TRY(lahar_block_need_column(block, element->second, element->rows, error));
-    return get_bytes(block, &block->columns[element->second], slot, &pair->value, error);
+    return find_bytes(block, element->second, element->rows, slot, arena, &pair->value, error);
 }
 
 static lahar_status get_map(struct lahar_block *block, const struct lahar_block_element *element,
@@ -340,7 +393,7 @@ static lahar_status get_map(struct lahar_block *block, const struct lahar_block_
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to read an event");
     }
     for (uint32_t i = count; i-- > 0; node = scope->nodes[node].parent) {
-        LAHAR_TRY(get_pair(block, scope, &scope->nodes[node], row, &pairs[i], error));
+        LAHAR_TRY(get_pair(block, scope, &scope->nodes[node], row, arena, &pairs[i], error));
     }
     value->as.map.items = pairs;
     value->as.map.count = count;
@@ -370,31 +423,29 @@ static lahar_status get_value(struct lahar_block *block, const struct lahar_bloc
             return LAHAR_OK;
         }
     }
-    LAHAR_TRY(lahar_block_need_column(block, element->column, element->rows, error));
+    uint64_t number = 0;
     switch (element->type) {
     case LAHAR_KEYWORD:
     case LAHAR_TEXT:
     case LAHAR_BYTES:
-        return get_bytes(block, column, slot, &value->as.bytes, error);
+        return find_bytes(block, element->column, element->rows, slot, arena, &value->as.bytes,
+                          error);
     case LAHAR_UUID:
-        memcpy(&value->as.uuid,
-               column->bytes + (size_t)lahar_block_code(column, slot) * sizeof value->as.uuid,
-               sizeof value->as.uuid);
-        return LAHAR_OK;
+        return find_uuid(block, element->column, element->rows, slot, arena, &value->as.uuid,
+                         error);
     case LAHAR_LIST_UUID:
         return get_uuids(block, element, slot, arena, value, error);
     case LAHAR_LIST_KEYWORD:
         return get_keywords(block, element, slot, arena, value, error);
     case LAHAR_MAP:
         return get_map(block, element, row, slot, arena, value, error);
-    case LAHAR_BOOL: {
-        const uint64_t number = column->numbers[lahar_block_code(column, slot)];
+    case LAHAR_BOOL:
+        LAHAR_TRY(find_number(block, element->column, element->rows, slot, arena, &number, error));
         value->as.boolean = number == 1;
         return number <= 1 ? LAHAR_OK : fail_read(error);
-    }
     default:
-        value->as.u64 = column->numbers[lahar_block_code(column, slot)];
-        return LAHAR_OK;
+        return find_number(block, element->column, element->rows, slot, arena, &value->as.u64,
+                           error);
     }
 }
 
@@ -418,6 +469,9 @@ static lahar_status read_event(struct lahar_block *block, uint32_t row,
                                lahar_event *event_out, lahar_error *error)
 {
     LAHAR_TRY(lahar_block_need_scope(block, 0, error));
+    if (atomic_load_explicit(&block->rows_read, memory_order_relaxed) <= SINGLE_ROWS) {
+        (void)atomic_fetch_add_explicit(&block->rows_read, 1, memory_order_relaxed);
+    }
     const struct lahar_block_scope *scope = &block->scopes[0];
     const struct lahar_block_column *shape = &block->columns[scope->shape_column];
     uint32_t node = (uint32_t)shape->numbers[lahar_block_code(shape, row)];
@@ -480,6 +534,7 @@ lahar_status lahar_block_check_all(struct lahar_block *block, lahar_error *error
         atomic_store_explicit(&block->columns[i].single_reads, UINT32_MAX / 2,
                               memory_order_relaxed);
     }
+    atomic_store_explicit(&block->rows_read, SINGLE_ROWS + 1, memory_order_relaxed);
     const struct wanted_fields everything = {NULL, 0};
     struct lahar_arena arena;
     lahar_arena_init(&arena, block->allocator, 0);

@@ -101,6 +101,8 @@ struct lahar_block {
     char file_name[LAHAR_FILE_NAME_SIZE]; /* named in errors */
     struct lahar_block_header header;
     uint64_t charge; /* bytes it is taken to hold */
+    /* Rows read: the first few are read value by value, without decoding columns. */
+    _Atomic uint32_t rows_read;
     pthread_mutex_t mutex;
     uint8_t *stored; /* the block's bytes, owned */
     uint8_t *image;  /* owned */

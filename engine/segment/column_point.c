@@ -1,6 +1,8 @@
 /* Single values of columns; see column_point.h. */
 #include "engine/segment/column_point.h"
 
+#include <string.h>
+
 #include "engine/segment/number_encode.h"
 #include "engine/segment/uuid_text.h"
 #include "io/base/bytes.h"
@@ -33,6 +35,72 @@ lahar_status lahar_block_code_at(struct lahar_block *block, uint32_t number, uin
     LAHAR_TRY(lahar_block_need_bytes(block, column->codes_range, error));
     *entry_out =
         lahar_code_load(block->image + column->codes_range.offset, column->slot_count, width, slot);
+    return *entry_out < column->entry_count ? LAHAR_OK : fail_column(error, number);
+}
+
+/* How many codes of the source come for the first time in the slots before the first one with the
+ * slot's code. */
+static lahar_status count_codes_before(struct lahar_block *block, uint32_t number,
+                                       const uint32_t *rows, uint32_t slot,
+                                       struct lahar_arena *arena, uint32_t *count_out,
+                                       lahar_error *error)
+{
+    const struct lahar_block_column *source = &block->columns[number];
+    const uint32_t width = lahar_code_width(source->codes_encoding);
+    const uint32_t row = rows == NULL ? slot : rows[slot];
+    uint32_t wanted = 0;
+    if (row >= source->slot_count || !lahar_block_has_code_points(source)) {
+        return fail_column(error, number);
+    }
+    LAHAR_TRY(lahar_block_code_at(block, number, row, &wanted, error));
+    if (width == 0) {
+        *count_out = source->codes_encoding == LAHAR_CODES_CONSTANT ? 0 : slot;
+        return LAHAR_OK;
+    }
+    uint64_t *seen = lahar_arena_allocate(arena, (source->entry_count / 64 + 1) * sizeof seen[0]);
+    if (seen == NULL) {
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to read a value of a block");
+    }
+    memset(seen, 0, (source->entry_count / 64 + 1) * sizeof seen[0]);
+    const uint8_t *planes = block->image + source->codes_range.offset;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < slot; i++) {
+        const uint32_t at = rows == NULL ? i : rows[i];
+        const uint32_t code = lahar_code_load(planes, source->slot_count, width, at);
+        if (code == wanted) {
+            break;
+        }
+        if (code >= source->entry_count) {
+            return fail_column(error, number);
+        }
+        count += (seen[code / 64] >> (code % 64) & 1) == 0;
+        seen[code / 64] |= UINT64_C(1) << (code % 64);
+    }
+    *count_out = count;
+    return LAHAR_OK;
+}
+
+lahar_status lahar_block_slot_entry(struct lahar_block *block, uint32_t number,
+                                    const uint32_t *rows, uint32_t slot, struct lahar_arena *arena,
+                                    uint32_t *entry_out, lahar_error *error)
+{
+    const struct lahar_block_column *column = &block->columns[number];
+    if (lahar_block_has_code_points(column)) {
+        return lahar_block_code_at(block, number, slot, entry_out, error);
+    }
+    const uint32_t width = lahar_code_width(column->codes_encoding);
+    const uint32_t stored_count =
+        width == 0 ? column->entry_count : column->codes_range.size / width;
+    uint32_t index = 0;
+    LAHAR_ASSERT(slot < column->slot_count);
+    LAHAR_TRY(count_codes_before(block, column->source, rows, slot, arena, &index, error));
+    if (index >= stored_count || (width != 0 && column->codes_range.size % width != 0)) {
+        return fail_column(error, number);
+    }
+    LAHAR_TRY(lahar_block_need_bytes(block, column->codes_range, error));
+    *entry_out = width == 0 ? index
+                            : lahar_code_load(block->image + column->codes_range.offset,
+                                              stored_count, width, index);
     return *entry_out < column->entry_count ? LAHAR_OK : fail_column(error, number);
 }
 
@@ -142,4 +210,30 @@ lahar_status lahar_block_entry_at(struct lahar_block *block, uint32_t number, ui
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to read a value of a block");
     }
     return is_sound ? LAHAR_OK : fail_column(error, number);
+}
+
+lahar_status lahar_block_number_at(struct lahar_block *block, uint32_t number, uint32_t entry,
+                                   uint64_t *number_out, lahar_error *error)
+{
+    const struct lahar_block_column *column = &block->columns[number];
+    LAHAR_ASSERT(entry < column->entry_count && column->kind == LAHAR_COLUMN_INT);
+    LAHAR_TRY(lahar_block_need_bytes(block, column->entries_range, error));
+    return lahar_numbers_at(block->image + column->entries_range.offset, column->entries_range.size,
+                            column->entry_count, entry, number_out)
+               ? LAHAR_OK
+               : fail_column(error, number);
+}
+
+lahar_status lahar_block_uuid_at(struct lahar_block *block, uint32_t number, uint32_t entry,
+                                 lahar_uuid *uuid_out, lahar_error *error)
+{
+    const struct lahar_block_column *column = &block->columns[number];
+    LAHAR_ASSERT(entry < column->entry_count && column->kind == LAHAR_COLUMN_UUID);
+    LAHAR_TRY(lahar_block_need_bytes(block, column->entries_range, error));
+    const uint8_t *found = fixed_at(block, column, entry, 0, sizeof *uuid_out);
+    if (found == NULL) {
+        return fail_column(error, number);
+    }
+    memcpy(uuid_out, found, sizeof *uuid_out);
+    return LAHAR_OK;
 }

@@ -54,10 +54,21 @@ bool lahar_block_has_code_points(const struct lahar_block_column *column);
 /* The entry that a slot below the count of slots holds. */
 lahar_status lahar_block_code_at(struct lahar_block *block, uint32_t column, uint32_t slot,
                                  uint32_t *entry_out, lahar_error *error);
+/* The same of any column; rows: of the element that the column belongs to. A mapped code is found
+ * by looking at the source's codes up to the slot, which takes scratch memory of the arena. */
+lahar_status lahar_block_slot_entry(struct lahar_block *block, uint32_t column,
+                                    const uint32_t *rows, uint32_t slot, struct lahar_arena *arena,
+                                    uint32_t *entry_out, lahar_error *error);
 /* An entry, below the count of entries, of a column of bytes that is not made of templates: in
  * the image or in the arena. */
 lahar_status lahar_block_entry_at(struct lahar_block *block, uint32_t column, uint32_t entry,
                                   struct lahar_arena *arena, lahar_bytes *bytes_out,
                                   lahar_error *error);
+
+/* The same of a column of numbers, and of one of uuids. */
+lahar_status lahar_block_number_at(struct lahar_block *block, uint32_t column, uint32_t entry,
+                                   uint64_t *number_out, lahar_error *error);
+lahar_status lahar_block_uuid_at(struct lahar_block *block, uint32_t column, uint32_t entry,
+                                 lahar_uuid *uuid_out, lahar_error *error);
 
 #endif

@@ -44,6 +44,35 @@ static void add(struct fixture *fixture, lahar_event event)
                  error.message);
 }
 
+/* Some events, each from a block of which nothing was read before: value by value. */
+static void check_single_rows(const struct fixture *fixture, const struct lahar_buffer *stored)
+{
+    enum {
+        ROWS = 12
+    };
+    struct lahar_arena arena;
+    lahar_arena_init(&arena, &lahar_allocator_libc, 0);
+    for (uint32_t i = 0; i < ROWS && i < fixture->count; i++) {
+        const uint32_t row =
+            (uint32_t)((uint64_t)(i + 1) * fixture->count / (ROWS + 1) + i) % fixture->count;
+        uint8_t *copy = malloc(stored->size);
+        memcpy(copy, stored->data, stored->size);
+        struct lahar_block *block = NULL;
+        lahar_event event;
+        lahar_error error = {0};
+        cr_assert_eq(
+            lahar_block_create(copy, stored->size, NULL, &lahar_allocator_libc, &block, &error),
+            LAHAR_OK, "%s", error.message);
+        cr_assert_eq(lahar_block_read(block, row, &arena, &event, &error), LAHAR_OK, "row %u: %s",
+                     row, error.message);
+        const char *difference = samples_difference(&fixture->events[row], &event);
+        cr_assert_null(difference, "row %u: %s", row, difference);
+        lahar_block_release(block);
+        lahar_arena_reset(&arena);
+    }
+    lahar_arena_deinit(&arena);
+}
+
 /* Ends the block, reads it back, compares every event, returns the stored size. */
 static uint32_t check(struct fixture *fixture)
 {
@@ -56,6 +85,7 @@ static uint32_t check(struct fixture *fixture)
     cr_assert_eq(info.size, out.size);
     cr_assert_eq(info.row_count, fixture->count);
     const uint32_t size = info.size;
+    check_single_rows(fixture, &out);
     struct lahar_block *block = NULL;
     const struct lahar_stream *stream =
         lahar_schema_stream(fixture->samples.catalog, fixture->samples.stream);
