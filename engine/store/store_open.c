@@ -356,15 +356,27 @@ static bool has_missing_file(const lahar_store *store)
     return false;
 }
 
+/* Whether what was read belongs together. A file that stays missing is damage, and journals may
+ * go on being recycled; but what seems lost with one that was recycled while it was read is not. */
+static bool is_settled(const lahar_store *store, bool is_last)
+{
+    const bool may_be_stale = !is_last || store->recovery.lost_count != 0;
+    return (is_last || !has_missing_file(store)) && (!may_be_stale || is_current(store));
+}
+
 static lahar_status open_reader(lahar_store *store, lahar_error *error)
 {
     LAHAR_TRY(lahar_store_check_directory(store, error));
     for (unsigned tries = 1;; tries++) {
         lahar_error cause = {0};
-        const lahar_status status = read_contents(store, &cause);
+        lahar_status status = read_contents(store, &cause);
         const bool is_last = tries == READ_TRIES;
-        if (status == LAHAR_OK && (is_last || (!has_missing_file(store) && is_current(store)))) {
+        if (status == LAHAR_OK && is_settled(store, is_last)) {
             break;
+        }
+        if (status == LAHAR_OK && is_last) {
+            status = lahar_fail(&cause, LAHAR_BUSY,
+                                "the writer recycles journals faster than they are read");
         }
         const bool may_pass =
             status == LAHAR_OK || status == LAHAR_NOT_FOUND || status == LAHAR_CORRUPT;
