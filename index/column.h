@@ -69,4 +69,13 @@ lahar_status lahar_column_visit(const struct lahar_list_reader *reader,
                                 const struct lahar_docset *within, lahar_number_visit visit,
                                 void *context, lahar_error *error);
 
+/* The same as values and how many of the documents in within have them; a value may come several
+ * times. Also of columns of groups. */
+typedef lahar_status (*lahar_number_count_visit)(void *context, uint64_t value, uint64_t count,
+                                                 lahar_error *error);
+lahar_status lahar_column_counts(const struct lahar_list_reader *reader,
+                                 const struct lahar_column *column,
+                                 const struct lahar_docset *within, lahar_number_count_visit visit,
+                                 void *context, lahar_error *error);
+
 #endif

@@ -102,23 +102,124 @@ static lahar_status visit_extras(struct lahar_shard_pages *pages, const struct l
     return LAHAR_OK;
 }
 
+/* All blocks of a column over documents, or over groups. */
+static lahar_status visit_blocks(struct lahar_shard_pages *pages, const struct lahar_column *column,
+                                 const struct visitor *visitor, lahar_error *error)
+{
+    const uint64_t blocks = ((uint64_t)visitor->within->universe + LAHAR_SHARD_COLUMN_BLOCK - 1) /
+                            LAHAR_SHARD_COLUMN_BLOCK;
+    for (uint64_t i = 0; i < blocks; i++) {
+        uint8_t zone[LAHAR_SHARD_ZONE_SIZE];
+        LAHAR_TRY(lahar_shard_pages_copy(pages, column->zones + i * LAHAR_SHARD_ZONE_SIZE, zone,
+                                         sizeof zone, error));
+        LAHAR_TRY(
+            visit_block(pages, zone, (uint32_t)(i * LAHAR_SHARD_COLUMN_BLOCK), visitor, error));
+    }
+    return LAHAR_OK;
+}
+
 lahar_status lahar_column_visit(const struct lahar_list_reader *reader,
                                 const struct lahar_column *column,
                                 const struct lahar_docset *within, lahar_number_visit visit,
                                 void *context, lahar_error *error)
 {
     const struct visitor visitor = {within, visit, context};
-    const uint64_t blocks =
-        ((uint64_t)within->universe + LAHAR_SHARD_COLUMN_BLOCK - 1) / LAHAR_SHARD_COLUMN_BLOCK;
     if (column->is_grouped) {
         return LAHAR_UNSUPPORTED;
     }
-    for (uint64_t i = 0; i < blocks; i++) {
-        uint8_t zone[LAHAR_SHARD_ZONE_SIZE];
-        LAHAR_TRY(lahar_shard_pages_copy(reader->pages, column->zones + i * LAHAR_SHARD_ZONE_SIZE,
-                                         zone, sizeof zone, error));
-        LAHAR_TRY(visit_block(reader->pages, zone, (uint32_t)(i * LAHAR_SHARD_COLUMN_BLOCK),
-                              &visitor, error));
-    }
+    LAHAR_TRY(visit_blocks(reader->pages, column, &visitor, error));
     return visit_extras(reader->pages, column, &visitor, error);
+}
+
+/* --- counts ---------------------------------------------------------------------------- */
+
+struct counting {
+    lahar_number_count_visit visit;
+    void *context;
+    lahar_status status; /* of the first call that failed; none follows */
+    lahar_error *error;
+    /* Of columns of groups: */
+    const struct lahar_docset *within;
+    uint64_t *values;         /* by group */
+    struct lahar_docset have; /* groups that have one */
+};
+
+static void count_one(void *context, uint32_t document, uint64_t value)
+{
+    struct counting *counting = context;
+    (void)document;
+    if (counting->status == LAHAR_OK) {
+        counting->status = counting->visit(counting->context, value, 1, counting->error);
+    }
+}
+
+static void note_group(void *context, uint32_t group, uint64_t value)
+{
+    struct counting *counting = context;
+    counting->values[group] = value;
+    lahar_docset_add(&counting->have, group);
+}
+
+static lahar_status count_group(void *context, uint32_t group, const uint32_t *documents,
+                                uint32_t count, lahar_error *error)
+{
+    struct counting *counting = context;
+    uint64_t found = 0;
+    if (!lahar_docset_has(&counting->have, group)) {
+        return LAHAR_OK;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        found += lahar_docset_has(counting->within, documents[i]);
+    }
+    return found == 0 ? LAHAR_OK
+                      : counting->visit(counting->context, counting->values[group], found, error);
+}
+
+static lahar_status count_groups(const struct lahar_list_reader *reader,
+                                 const struct lahar_column *column, struct counting *counting,
+                                 lahar_error *error)
+{
+    const lahar_allocator *allocator = reader->pages->allocator;
+    const uint32_t group_count = reader->groups.group_count;
+    struct lahar_docset every;
+    counting->values = lahar_allocate(allocator, group_count * sizeof *counting->values + 1);
+    if (counting->values == NULL) {
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for %u groups", group_count);
+    }
+    lahar_status status = lahar_docset_init(&counting->have, group_count, allocator, error);
+    if (status != LAHAR_OK) {
+        goto cleanup_values;
+    }
+    status = lahar_docset_init(&every, group_count, allocator, error);
+    if (status != LAHAR_OK) {
+        goto cleanup_have;
+    }
+    lahar_docset_fill(&every);
+    const struct visitor visitor = {&every, note_group, counting};
+    status = visit_blocks(reader->pages, column, &visitor, error);
+    if (status == LAHAR_OK) {
+        status = lahar_group_table_visit(reader->pages, &reader->groups, counting->within->universe,
+                                         count_group, counting, error);
+    }
+    lahar_docset_deinit(&every);
+cleanup_have:
+    lahar_docset_deinit(&counting->have);
+cleanup_values:
+    lahar_release(allocator, counting->values);
+    return status;
+}
+
+lahar_status lahar_column_counts(const struct lahar_list_reader *reader,
+                                 const struct lahar_column *column,
+                                 const struct lahar_docset *within, lahar_number_count_visit visit,
+                                 void *context, lahar_error *error)
+{
+    struct counting counting = {
+        .visit = visit, .context = context, .error = error, .within = within};
+    if (column->is_grouped) {
+        return count_groups(reader, column, &counting, error);
+    }
+    const lahar_status status =
+        lahar_column_visit(reader, column, within, count_one, &counting, error);
+    return status == LAHAR_OK ? counting.status : status;
 }

@@ -254,6 +254,19 @@ lahar_status lahar_shard_term_counts(struct lahar_shard *shard, uint32_t field,
                                      const struct lahar_docset *within,
                                      lahar_term_count_visit visit, void *context,
                                      lahar_error *error);
+/* The same of the uuids of a UUID field, in the order of their bytes, and of the numbers of a
+ * NUMBER field, of which one may come several times. within: not NULL for numbers. */
+typedef lahar_status (*lahar_uuid_count_visit)(void *context, const lahar_uuid *uuid,
+                                               uint64_t count, lahar_error *error);
+lahar_status lahar_shard_uuid_counts(struct lahar_shard *shard, uint32_t field,
+                                     const struct lahar_docset *within,
+                                     lahar_uuid_count_visit visit, void *context,
+                                     lahar_error *error);
+lahar_status lahar_shard_number_counts(struct lahar_shard *shard, uint32_t field,
+                                       const struct lahar_docset *within,
+                                       lahar_status (*visit)(void *context, uint64_t number,
+                                                             uint64_t count, lahar_error *error),
+                                       void *context, lahar_error *error);
 /* Visits the event times of the documents in within, as lahar_number_from_i64 maps them, in no
  * order. LAHAR_UNSUPPORTED when the shard holds them in a form that cannot be visited. */
 lahar_status lahar_shard_times(struct lahar_shard *shard, const struct lahar_docset *within,

@@ -289,6 +289,45 @@ lahar_status lahar_shard_term_counts(struct lahar_shard *shard, uint32_t field,
     return status == LAHAR_NOT_FOUND ? LAHAR_OK : status;
 }
 
+lahar_status lahar_shard_uuid_counts(struct lahar_shard *shard, uint32_t field,
+                                     const struct lahar_docset *within,
+                                     lahar_uuid_count_visit visit, void *context,
+                                     lahar_error *error)
+{
+    const struct lahar_uuid_table *table = &field_at(shard, field, LAHAR_CLASS_UUID)->uuids;
+    const uint32_t document_count = shard->directory.document_count;
+    struct lahar_docset scratch;
+    LAHAR_TRY(lahar_docset_init(&scratch, document_count, shard->allocator, error));
+    lahar_status status = LAHAR_OK;
+    for (uint64_t i = 0; i < table->count && status == LAHAR_OK; i++) {
+        lahar_uuid uuid;
+        uint64_t reference = 0;
+        uint64_t count = 0;
+        status = lahar_uuid_table_at(&shard->pages, table, i, &uuid, &reference, error);
+        if (status == LAHAR_OK) {
+            status = within == NULL
+                         ? lahar_list_count(&shard->pages, reference, document_count, &count, error)
+                         : lahar_list_count_within(&shard->lists, reference, within, &scratch,
+                                                   &count, error);
+        }
+        if (status == LAHAR_OK && count != 0) {
+            status = visit(context, &uuid, count, error);
+        }
+    }
+    lahar_docset_deinit(&scratch);
+    return status;
+}
+
+lahar_status lahar_shard_number_counts(struct lahar_shard *shard, uint32_t field,
+                                       const struct lahar_docset *within,
+                                       lahar_status (*visit)(void *context, uint64_t number,
+                                                             uint64_t count, lahar_error *error),
+                                       void *context, lahar_error *error)
+{
+    const struct lahar_column *column = &field_at(shard, field, LAHAR_CLASS_NUMBER)->column;
+    return lahar_column_counts(&shard->lists, column, within, visit, context, error);
+}
+
 lahar_status lahar_shard_times(struct lahar_shard *shard, const struct lahar_docset *within,
                                void (*visit)(void *context, uint32_t document, uint64_t value),
                                void *context, lahar_error *error)

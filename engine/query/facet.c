@@ -192,6 +192,7 @@ struct term_context {
     const struct lahar_query *query;
     struct share *share;
     uint32_t looked_at;
+    bool is_signed; /* numbers */
     bool met_cut;
 };
 
@@ -217,6 +218,38 @@ static bool accept_cut(void *context, const uint8_t *term, size_t size, bool is_
     return is_cut;
 }
 
+static lahar_status take_uuid(void *context, const lahar_uuid *uuid, uint64_t count,
+                              lahar_error *error)
+{
+    struct term_context *terms = context;
+    struct lahar_buffer *scratch = &terms->share->scratch;
+    if ((++terms->looked_at & 127) == 0) {
+        LAHAR_TRY(lahar_query_check(terms->query, error));
+    }
+    lahar_buffer_clear(scratch);
+    lahar_uuid_put_text(scratch, uuid);
+    if (scratch->has_failed) {
+        return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for the text of a value");
+    }
+    return add_value(terms->share, (lahar_bytes){scratch->data, scratch->size}, count, 0, error);
+}
+
+/* number: as lahar_number_from_i64 or lahar_number_from_u64 maps it. */
+static lahar_status take_number(void *context, uint64_t number, uint64_t count, lahar_error *error)
+{
+    struct term_context *terms = context;
+    char storage[NUMBER_TEXT_SIZE];
+    if ((++terms->looked_at & 127) == 0) {
+        LAHAR_TRY(lahar_query_check(terms->query, error));
+    }
+    const struct lahar_number value =
+        terms->is_signed
+            ? (struct lahar_number){LAHAR_NUMBER_I64,
+                                    {.i64 = (int64_t)(number ^ lahar_number_from_i64(0))}}
+            : (struct lahar_number){LAHAR_NUMBER_U64, {.u64 = number}};
+    return add_value(terms->share, put_number(value, storage), count, 0, error);
+}
+
 /* The events whose values the index has cut are read, for those values alone. */
 static lahar_status read_cut(struct lahar_query_worker *worker, struct share *share,
                              struct lahar_unit *unit, uint32_t field, lahar_error *error)
@@ -239,25 +272,55 @@ static lahar_status read_cut(struct lahar_query_worker *worker, struct share *sh
     return status;
 }
 
-/* The field of a shard in which all values of the name lie whole; false when there is none such.
- * is_absent_out: no event of the unit has a value. */
-static bool find_terms(const struct lahar_unit *unit, const struct share *share,
-                       const struct lahar_stream *stream, uint32_t *field_out, bool *is_absent_out)
+/* How the index of a unit knows the values of a name. */
+struct source {
+    enum lahar_field_class field_class;
+    uint32_t field;
+    lahar_type type;
+    bool is_absent; /* no event of the unit has a value */
+};
+
+/* The class of the shard's field that holds the values of a declared field as they are; false: none
+ * does. */
+static bool class_of(lahar_type type, enum lahar_field_class *class_out)
+{
+    switch (type) {
+    case LAHAR_KEYWORD:
+    case LAHAR_LIST_KEYWORD:
+        *class_out = LAHAR_CLASS_KEYWORD;
+        return true;
+    case LAHAR_UUID:
+    case LAHAR_LIST_UUID:
+        *class_out = LAHAR_CLASS_UUID;
+        return true;
+    case LAHAR_I64:
+    case LAHAR_U64:
+        *class_out = LAHAR_CLASS_NUMBER;
+        return true;
+    default:
+        return false; /* the index tells no -0.0 from 0.0, no text from its tokens */
+    }
+}
+
+/* False: the values have to be read. */
+static bool find_source(const struct lahar_unit *unit, const struct share *share,
+                        const struct lahar_stream *stream, struct source *source_out)
 {
     const struct lahar_test *test = share->test;
     const struct lahar_stream_field *declared =
         test->has_field ? lahar_stream_find_field(stream, test->field) : NULL;
     char name[300];
     int size = 0;
-    *is_absent_out = false;
+    *source_out = (struct source){.field_class = LAHAR_CLASS_KEYWORD, .type = LAHAR_KEYWORD};
     if (test->target == LAHAR_TARGET_FIELD && test->has_map) {
         return false;
     }
     if (test->target == LAHAR_TARGET_FIELD && declared != NULL) {
-        if ((declared->type != LAHAR_KEYWORD && declared->type != LAHAR_LIST_KEYWORD) ||
-            !declared->is_indexed || declared->is_hidden) {
+        if (!class_of(declared->type, &source_out->field_class) || !declared->is_indexed ||
+            declared->is_hidden) {
             return false;
         }
+        source_out->type = declared->type;
         size =
             snprintf(name, sizeof name, "%s", lahar_schema_field_name(share->catalog, test->field));
     } else {
@@ -273,8 +336,9 @@ static bool find_terms(const struct lahar_unit *unit, const struct share *share,
                         map_field == LAHAR_FIELD_PREVIOUS ? "prev." : "attr.", (int)test->key.size,
                         (const char *)test->key.data);
     }
-    *is_absent_out = size > 0 && !lahar_shard_find_field(unit->shard, name, (size_t)size,
-                                                         LAHAR_CLASS_KEYWORD, field_out);
+    source_out->is_absent =
+        size > 0 && !lahar_shard_find_field(unit->shard, name, (size_t)size,
+                                            source_out->field_class, &source_out->field);
     return size > 0;
 }
 
@@ -294,10 +358,26 @@ static lahar_status merge(struct lahar_tally *into, struct lahar_tally *from, la
     return LAHAR_OK;
 }
 
+static lahar_status ask_source(const struct lahar_unit *unit, const struct source *source,
+                               uint64_t match_count, struct term_context *terms, lahar_error *error)
+{
+    const struct lahar_docset *within = match_count == unit->event_count ? NULL : &unit->may;
+    switch (source->field_class) {
+    case LAHAR_CLASS_UUID:
+        return lahar_shard_uuid_counts(unit->shard, source->field, within, take_uuid, terms, error);
+    case LAHAR_CLASS_NUMBER:
+        terms->is_signed = source->type == LAHAR_I64;
+        return lahar_shard_number_counts(unit->shard, source->field, &unit->may, take_number, terms,
+                                         error);
+    default:
+        return lahar_shard_term_counts(unit->shard, source->field, within, take_term, terms, error);
+    }
+}
+
 /* From the index. LAHAR_CORRUPT, LAHAR_IO: it cannot tell, and nothing was counted. */
 static lahar_status count_terms(struct lahar_query_worker *worker, struct share *share,
-                                struct lahar_unit *unit, uint32_t field, uint64_t match_count,
-                                lahar_error *error)
+                                struct lahar_unit *unit, const struct source *source,
+                                uint64_t match_count, lahar_error *error)
 {
     struct lahar_tally tally;
     struct aggregate sums = {0};
@@ -306,11 +386,9 @@ static lahar_status count_terms(struct lahar_query_worker *worker, struct share 
     lahar_tally_init(&tally, worker->query->allocator);
     share->into = &tally;
     share->sums = &sums;
-    lahar_status status = lahar_shard_term_counts(
-        unit->shard, field, match_count == unit->event_count ? NULL : &unit->may, take_term, &terms,
-        error);
+    lahar_status status = ask_source(unit, source, match_count, &terms, error);
     if (status == LAHAR_OK && terms.met_cut) {
-        status = read_cut(worker, share, unit, field, error);
+        status = read_cut(worker, share, unit, source->field, error);
     }
     share->into = &share->tally;
     share->sums = unit_sums;
@@ -328,8 +406,7 @@ static lahar_status group_unit(struct lahar_query_worker *worker, void *context,
     struct share *share = context;
     const struct lahar_stream *stream = lahar_schema_stream(share->catalog, unit->stream);
     const uint64_t match_count = lahar_docset_count(&unit->may);
-    uint32_t field = 0;
-    bool is_absent = false;
+    struct source source;
     share->sums = &share->unit_sums[unit - worker->query->units];
     if (match_count == 0) {
         return LAHAR_OK;
@@ -339,12 +416,12 @@ static lahar_status group_unit(struct lahar_query_worker *worker, void *context,
                          error);
     }
     if (match_count > READ_MAX && unit->shard != NULL && stream != NULL &&
-        find_terms(unit, share, stream, &field, &is_absent)) {
+        find_source(unit, share, stream, &source)) {
         lahar_error reason = {0};
-        if (is_absent) {
+        if (source.is_absent) {
             return LAHAR_OK;
         }
-        const lahar_status status = count_terms(worker, share, unit, field, match_count, &reason);
+        const lahar_status status = count_terms(worker, share, unit, &source, match_count, &reason);
         if (status != LAHAR_CORRUPT && status != LAHAR_IO) {
             if (status != LAHAR_OK && error != NULL) {
                 *error = reason;

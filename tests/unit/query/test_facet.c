@@ -61,6 +61,16 @@ static void count_items(struct oracle *oracle, const lahar_bytes *items, size_t 
     }
 }
 
+static lahar_bytes put_uuid(const lahar_uuid *uuid, char *text)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < sizeof uuid->bytes; i++) {
+        size += (size_t)sprintf(text + size, "%s%02x",
+                                i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid->bytes[i]);
+    }
+    return (lahar_bytes){text, size};
+}
+
 static void count_event(struct oracle *oracle, const lahar_event *event, uint32_t field,
                         const char *key)
 {
@@ -69,7 +79,7 @@ static void count_event(struct oracle *oracle, const lahar_event *event, uint32_
         const lahar_value *value = &event->values[i];
         lahar_bytes items[16];
         size_t count = 0;
-        char text[32];
+        char text[16][40];
         if (value->field != field || value->is_null) {
             continue;
         }
@@ -79,8 +89,19 @@ static void count_event(struct oracle *oracle, const lahar_event *event, uint32_
             count = value->as.keywords.count;
             memcpy(items, value->as.keywords.items, count * sizeof *items);
         } else if (value->type == LAHAR_I64) {
-            items[count++] = (lahar_bytes){
-                text, (size_t)snprintf(text, sizeof text, "%lld", (long long)value->as.i64)};
+            items[count++] =
+                (lahar_bytes){text[0], (size_t)snprintf(text[0], sizeof text[0], "%lld",
+                                                        (long long)value->as.i64)};
+        } else if (value->type == LAHAR_U64) {
+            items[count++] =
+                (lahar_bytes){text[0], (size_t)snprintf(text[0], sizeof text[0], "%llu",
+                                                        (unsigned long long)value->as.u64)};
+        } else if (value->type == LAHAR_UUID) {
+            items[count++] = put_uuid(&value->as.uuid, text[0]);
+        } else if (value->type == LAHAR_LIST_UUID) {
+            for (; count < value->as.uuids.count && count < 16; count++) {
+                items[count] = put_uuid(&value->as.uuids.items[count], text[count]);
+            }
         } else if (value->type == LAHAR_MAP) {
             for (size_t j = 0; j < value->as.map.count; j++) {
                 const lahar_pair *pair = &value->as.map.items[j];
@@ -202,6 +223,10 @@ static void check_all(lahar_store *store)
         check_facet(store, queries[i], "level", "level", "", threads);
         check_facet(store, queries[i], "tags", "tags", "", threads);
         check_facet(store, queries[i], "count", "count", "", threads);
+        check_facet(store, queries[i], "big", "big", "", threads);
+        check_facet(store, queries[i], "size", "size", "", threads);
+        check_facet(store, queries[i], "uuid", "uuid", "", threads);
+        check_facet(store, queries[i], "parents", "parents", "", threads);
         check_facet(store, queries[i], "message", "message", "", threads);
         check_facet(store, queries[i], "prev.status", "previous_attributes", "status", threads);
         check_histogram(store, queries[i], INT64_C(3600000000000), threads);
