@@ -320,6 +320,107 @@ static void compare_times(struct comparison *comparison)
     }
 }
 
+/* --- counts of values, against look-ups of each ---------------------------------------- */
+
+enum {
+    TALLY_MAX = 1 << 16
+};
+
+struct value_tally {
+    struct lahar_shard *shard;
+    const struct lahar_docset *within;
+    uint32_t field;
+    uint64_t sum;
+    uint64_t values[TALLY_MAX]; /* different ones, and how often each came */
+    uint64_t counts[TALLY_MAX];
+    uint32_t count;
+};
+
+static lahar_status add_number(void *context, uint64_t number, uint64_t count, lahar_error *error)
+{
+    struct value_tally *tally = context;
+    uint32_t i = 0;
+    (void)error;
+    while (i < tally->count && tally->values[i] != number) {
+        i++;
+    }
+    if (i == tally->count) {
+        cr_assert_lt(i, TALLY_MAX);
+        tally->values[i] = number;
+        tally->counts[i] = 0;
+        tally->count++;
+    }
+    tally->counts[i] += count;
+    tally->sum += count;
+    return LAHAR_OK;
+}
+
+static lahar_status check_uuid(void *context, const lahar_uuid *uuid, uint64_t count,
+                               lahar_error *error)
+{
+    struct value_tally *tally = context;
+    struct lahar_docset found;
+    (void)error;
+    lahar_docset_init(&found, tally->within->universe, &lahar_allocator_libc, NULL);
+    cr_assert_eq(lahar_shard_uuid(tally->shard, tally->field, uuid, &found, NULL), LAHAR_OK);
+    cr_assert_eq(lahar_docset_count_both(&found, tally->within), count);
+    lahar_docset_deinit(&found);
+    tally->sum++;
+    return LAHAR_OK;
+}
+
+/* Some documents, or all of them. */
+static void check_counts(struct lahar_shard *shard, uint32_t field, uint32_t one_in)
+{
+    static struct value_tally tally;
+    const uint32_t total = lahar_shard_document_count(shard);
+    const enum lahar_field_class field_class = shard->directory.fields[field].field_class;
+    struct lahar_docset within;
+    struct lahar_docset found;
+    lahar_docset_init(&within, total, &lahar_allocator_libc, NULL);
+    lahar_docset_init(&found, total, &lahar_allocator_libc, NULL);
+    for (uint32_t d = 0; d < total; d += one_in) {
+        lahar_docset_add(&within, d);
+    }
+    tally.shard = shard;
+    tally.within = &within;
+    tally.field = field;
+    tally.sum = 0;
+    tally.count = 0;
+    if (field_class == LAHAR_CLASS_UUID) {
+        cr_assert_eq(lahar_shard_uuid_counts(shard, field, one_in == 1 ? NULL : &within, check_uuid,
+                                             &tally, NULL),
+                     LAHAR_OK);
+        cr_assert(one_in != 1 || tally.sum == shard->directory.fields[field].uuids.count);
+    } else {
+        cr_assert_eq(lahar_shard_number_counts(shard, field, &within, add_number, &tally, NULL),
+                     LAHAR_OK);
+        cr_assert_eq(lahar_shard_number(shard, field, 0, UINT64_MAX, &found, NULL), LAHAR_OK);
+        /* A document may have several. */
+        cr_assert_geq(tally.sum, lahar_docset_count_both(&found, &within));
+        for (uint32_t i = 0; i < tally.count; i += 1 + tally.count / 50) {
+            lahar_docset_clear(&found);
+            cr_assert_eq(
+                lahar_shard_number(shard, field, tally.values[i], tally.values[i], &found, NULL),
+                LAHAR_OK);
+            cr_assert_eq(tally.counts[i], lahar_docset_count_both(&found, &within));
+        }
+    }
+    lahar_docset_deinit(&within);
+    lahar_docset_deinit(&found);
+}
+
+static void check_all_counts(struct lahar_shard *shard)
+{
+    for (uint32_t f = 0; f < shard->directory.field_count; f++) {
+        const enum lahar_field_class field_class = shard->directory.fields[f].field_class;
+        if (field_class == LAHAR_CLASS_UUID || field_class == LAHAR_CLASS_NUMBER) {
+            check_counts(shard, f, 1);
+            check_counts(shard, f, 3);
+        }
+    }
+}
+
 static void compare_all(struct piece *pieces, size_t count, struct piece *merged)
 {
     struct comparison comparison = {.pieces = pieces, .count = count, .merged = merged};
@@ -347,6 +448,7 @@ static void compare_all(struct piece *pieces, size_t count, struct piece *merged
         }
     }
     cr_assert_eq(offset, total);
+    check_all_counts(merged->shard);
     compare_times(&comparison);
     lahar_docset_deinit(&comparison.found);
     lahar_docset_deinit(&comparison.sum);
