@@ -52,7 +52,7 @@ struct lahar_query_run {
     atomic_bool is_over;               /* a unit has failed */
     uint32_t worker_count;
     struct thread *threads;
-    bool starts_others; /* not started yet; the caller's alone */
+    uint32_t started_count; /* threads that there are, the caller's included; the caller's alone */
 
     pthread_mutex_t mutex;
     pthread_cond_t has_changed;
@@ -109,16 +109,22 @@ static void deinit_thread(struct thread *thread)
 
 static void *loop(void *argument);
 
-static void start_others(struct lahar_query_run *run)
+/* Starts threads until there are so many; the caller's alone. */
+static void start_threads(struct lahar_query_run *run, uint32_t wanted)
 {
     sigset_t all;
     sigset_t before;
-    run->starts_others = false;
+    if (wanted > run->worker_count) {
+        wanted = run->worker_count;
+    }
+    if (run->started_count >= wanted) {
+        return;
+    }
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    for (uint32_t i = 1; i < run->worker_count; i++) {
-        struct thread *thread = &run->threads[i];
-        init_thread(run, i);
+    for (; run->started_count < wanted; run->started_count++) {
+        struct thread *thread = &run->threads[run->started_count];
+        init_thread(run, run->started_count);
         pthread_mutex_lock(&run->mutex);
         run->busy_count++;
         pthread_mutex_unlock(&run->mutex);
@@ -128,6 +134,7 @@ static void start_others(struct lahar_query_run *run)
             run->busy_count--;
             pthread_mutex_unlock(&run->mutex);
             deinit_thread(thread);
+            run->worker_count = run->started_count; /* there will be no more */
             break;
         }
         (void)pthread_setname_np(thread->handle, "lahar-query");
@@ -241,12 +248,14 @@ static void work_units(struct thread *thread)
     struct lahar_query_run *run = thread->worker.run;
     struct lahar_io *io = run->query->io;
     const bool is_caller = thread->worker.index == 0;
-    const uint64_t begin_ns = is_caller && run->starts_others ? io->ops->monotonic_ns(io) : 0;
+    bool may_start = is_caller && run->worker_count > 1 && run->job->unit_count > 1;
+    const uint64_t begin_ns = may_start ? io->ops->monotonic_ns(io) : 0;
     const uint64_t wait_ns = run->query->options.threads == 0 ? alone_ns : 0;
     uint32_t position = 0;
     while (take_unit(run, &position)) {
-        if (is_caller && run->starts_others && io->ops->monotonic_ns(io) - begin_ns >= wait_ns) {
-            start_others(run);
+        if (may_start && io->ops->monotonic_ns(io) - begin_ns >= wait_ns) {
+            start_threads(run, run->job->unit_count - position);
+            may_start = false;
         }
         struct lahar_unit *unit = &run->query->units[run->job->units[position]];
         thread->status = run->job->work(&thread->worker, unit, &thread->error);
@@ -290,7 +299,7 @@ static lahar_status init_run(struct lahar_query_run *run, struct lahar_query *qu
 {
     *run = (struct lahar_query_run){
         .query = query, .job = job, .worker_count = lahar_query_worker_count(query)};
-    run->starts_others = run->worker_count > 1;
+    run->started_count = 1;
     run->busy_count = 1;
     run->threads = lahar_allocate_zeroed(query->allocator, run->worker_count, sizeof *run->threads);
     if (run->threads == NULL) {
@@ -353,8 +362,8 @@ static lahar_status run_split(struct lahar_query_worker *worker,
                               const struct lahar_query_split *split, lahar_error *error)
 {
     struct offer offer = {.split = split};
-    if (worker->index == 0 && worker->run->starts_others && split->count > 1) {
-        start_others(worker->run);
+    if (worker->index == 0) {
+        start_threads(worker->run, split->count);
     }
     offer_pieces(worker, &offer);
     if (offer.status != LAHAR_OK && error != NULL) {
