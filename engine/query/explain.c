@@ -128,27 +128,96 @@ static const char *describe(const struct lahar_query *query, const struct lahar_
     return describe_key(test->node);
 }
 
+/* How many events the test alone may match, by the index; false when that could not be told, since
+ * the query was cancelled or is late or memory was refused. */
+static bool count_candidates(struct lahar_query *query, const struct lahar_query_node *node,
+                             uint64_t *count_out)
+{
+    *count_out = 0;
+    for (uint32_t i = 0; i < query->unit_count; i++) {
+        uint64_t count = 0;
+        if (lahar_query_check(query, NULL) != LAHAR_OK ||
+            lahar_unit_candidates(&query->units[i], &query->context, node, &count, NULL) !=
+                LAHAR_OK) {
+            return false;
+        }
+        *count_out += count;
+    }
+    return true;
+}
+
 static void explain_node(struct lahar_query *query, const struct lahar_query_node *node)
 {
     if (node->kind == LAHAR_NODE_TEST) {
+        uint64_t count = 0;
         put(&query->explain, "  ");
         lahar_query_print(node, &query->explain);
-        put(&query->explain, ": %s\n", describe(query, node->test));
+        put(&query->explain, ": %s", describe(query, node->test));
+        if (count_candidates(query, node, &count)) {
+            put(&query->explain, ", %llu of %llu events", (unsigned long long)count,
+                (unsigned long long)query->event_count);
+        }
+        put(&query->explain, "\n");
     }
     for (const struct lahar_query_node *child = node->child; child != NULL; child = child->next) {
         explain_node(query, child);
     }
 }
 
+/* What the index leaves open in all units together. */
+static bool count_open(struct lahar_query *query, uint64_t *events_out, uint64_t *blocks_out)
+{
+    *events_out = 0;
+    *blocks_out = 0;
+    for (uint32_t i = 0; i < query->unit_count; i++) {
+        struct lahar_unit *unit = &query->units[i];
+        const bool was_open = unit->is_open;
+        if (lahar_query_check(query, NULL) != LAHAR_OK ||
+            (!was_open && lahar_unit_open(unit, &query->context, NULL) != LAHAR_OK)) {
+            return false;
+        }
+        uint32_t document =
+            unit->has_unverified ? lahar_docset_next(&unit->unverified, 0) : UINT32_MAX;
+        *events_out += unit->has_unverified ? lahar_docset_count(&unit->unverified) : 0;
+        while (unit->segment != NULL && document < unit->event_count) {
+            uint32_t first = 0;
+            uint32_t end = 0;
+            lahar_unit_block_range(unit, document, &first, &end);
+            (*blocks_out)++;
+            document = lahar_docset_next(&unit->unverified, end > document ? end : document + 1);
+        }
+        if (!was_open) {
+            lahar_unit_close(unit);
+        }
+    }
+    return true;
+}
+
+/* Opening for this only does not count as reading the shards that fail. */
+static void explain_reading(struct lahar_query *query)
+{
+    const uint32_t failed = query->context.shards_failed;
+    uint64_t events = 0;
+    uint64_t blocks = 0;
+    if (count_open(query, &events, &blocks)) {
+        put(&query->explain, "to be read: %llu events, those of files in %llu blocks\n",
+            (unsigned long long)events, (unsigned long long)blocks);
+    }
+    query->context.shards_failed = failed;
+}
+
 const char *lahar_query_explain(lahar_query *query)
 {
     struct lahar_buffer *out = &query->explain;
     uint64_t resident = 0;
+    uint64_t compared = 0;
     if (lahar_query_begin(query, NULL) != LAHAR_OK) {
         return "query: it is in use or has expired\n";
     }
     for (uint32_t i = 0; i < query->unit_count; i++) {
-        resident += query->units[i].segment == NULL ? query->units[i].event_count : 0;
+        const struct lahar_unit *unit = &query->units[i];
+        resident += unit->segment == NULL ? unit->event_count : 0;
+        compared += unit->segment == NULL && unit->slice == NULL ? unit->event_count : 0;
     }
     lahar_buffer_clear(out);
     put(out, "query: ");
@@ -157,7 +226,9 @@ const char *lahar_query_explain(lahar_query *query)
     explain_node(query, query->root);
     put(out, "shards: %u, %u pruned, %u failed\n", query->shards_total, query->shards_pruned,
         query->context.shards_failed);
-    put(out, "resident events: %llu, compared one by one\n", (unsigned long long)resident);
+    put(out, "resident events: %llu, %llu of them compared one by one\n",
+        (unsigned long long)resident, (unsigned long long)compared);
+    explain_reading(query);
     lahar_buffer_put_u8(out, '\0');
     (void)lahar_query_end(query, LAHAR_OK, NULL);
     return out->has_failed ? "query: no memory to explain it\n" : (const char *)out->data;

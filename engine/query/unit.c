@@ -124,6 +124,33 @@ lahar_status lahar_unit_count(struct lahar_unit *unit, struct lahar_unit_context
     return status;
 }
 
+lahar_status lahar_unit_candidates(struct lahar_unit *unit, struct lahar_unit_context *context,
+                                   const struct lahar_query_node *node, uint64_t *count_out,
+                                   lahar_error *error)
+{
+    const struct lahar_shard_query query = shard_query_of(unit, context);
+    struct lahar_bounds bounds = {.shape = LAHAR_BOUNDS_UNKNOWN};
+    lahar_error reason = {0};
+    *count_out = unit->event_count;
+    if (unit->shard == NULL || query.stream == NULL) {
+        return LAHAR_OK;
+    }
+    const lahar_status status = lahar_shard_query_run(&query, node, &bounds, &reason);
+    if (status == LAHAR_CORRUPT || status == LAHAR_IO) {
+        return LAHAR_OK;
+    }
+    if (status != LAHAR_OK) {
+        return lahar_fail(error, status, "%s", reason.message);
+    }
+    if (bounds.shape == LAHAR_BOUNDS_NONE) {
+        *count_out = 0;
+    } else if (bounds.shape == LAHAR_BOUNDS_SOME) {
+        *count_out = lahar_docset_count(&bounds.may);
+    }
+    lahar_bounds_deinit(&bounds);
+    return LAHAR_OK;
+}
+
 static lahar_status ask_shard(struct lahar_unit *unit, struct lahar_unit_context *context,
                               struct lahar_bounds *bounds_out, lahar_error *error)
 {

@@ -128,6 +128,11 @@ void lahar_unit_drop_range(struct lahar_unit *unit, struct lahar_unit_context *c
  * LAHAR_UNSUPPORTED: it has to be opened; sets no error. */
 lahar_status lahar_unit_count(struct lahar_unit *unit, struct lahar_unit_context *context,
                               uint64_t *count_out, lahar_error *error);
+/* How many documents of a unit may match a part of the filter, as far as the index knows; where it
+ * does not, all of them. */
+lahar_status lahar_unit_candidates(struct lahar_unit *unit, struct lahar_unit_context *context,
+                                   const struct lahar_query_node *node, uint64_t *count_out,
+                                   lahar_error *error);
 /* How many documents of an open unit match, if none is left to be verified. */
 uint64_t lahar_unit_sum(const struct lahar_unit *unit);
 
