@@ -66,14 +66,16 @@ static lahar_status list_blocks(struct lahar_query *query, struct settling *sett
     return LAHAR_OK;
 }
 
-/* The documents of a block that are open. */
+/* The documents of a block that are open, and the unit to read them from. */
 static uint32_t list_open(struct settling *settling, const struct lahar_block_info *info,
-                          uint32_t *documents)
+                          uint32_t *documents, struct lahar_unit *view_out)
 {
     const struct lahar_docset *open = &settling->unit->unverified;
     const uint32_t end = info->first_ordinal + info->row_count;
     uint32_t count = 0;
     pthread_mutex_lock(&settling->mutex);
+    *view_out = *settling->unit;
+    view_out->block = NULL;
     for (uint32_t d = lahar_docset_next(open, info->first_ordinal); d < end && d < open->universe;
          d = lahar_docset_next(open, d + 1)) {
         documents[count++] = d;
@@ -92,15 +94,14 @@ static lahar_status settle_block(struct lahar_query_worker *worker, void *contex
     uint32_t *documents =
         lahar_allocate(worker->query->allocator, (size_t)info->row_count * sizeof *documents);
     bool *matches = lahar_allocate(worker->query->allocator, info->row_count * sizeof *matches);
-    struct lahar_unit view = *settling->unit;
+    struct lahar_unit view = {.block = NULL};
     lahar_status status = LAHAR_OK;
-    view.block = NULL;
     uint32_t count = 0;
     if (documents == NULL || matches == NULL) {
         status = lahar_fail(error, LAHAR_NO_MEMORY, "no memory to verify events");
         goto cleanup;
     }
-    count = list_open(settling, info, documents);
+    count = list_open(settling, info, documents, &view);
     uint32_t decided = 0;
     while (decided < count && status == LAHAR_OK) {
         status = lahar_query_check(worker->query, error);
