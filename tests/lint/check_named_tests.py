@@ -46,4 +46,48 @@ for page, heading in PAGES.items():
     if named_count == 0:
         complaints.append(f"{page}: names no tests")
     count += named_count
+
+
+def follow_suites():
+    """The tests of following, as `suite/test`, and the suites."""
+    found = set()
+    for name in sorted(os.listdir(os.path.join(tree.ROOT, "tests/unit/follow"))):
+        if name.endswith(".c"):
+            text = "\n".join(line for _, line in tree.lines(f"tests/unit/follow/{name}"))
+            for suite, test in re.findall(r"Test\((\w+), (\w+)[,)]", text):
+                found |= {suite, f"{suite}/{test}"}
+    return found
+
+
+def check_scenarios(page, last):
+    """Each scenario has a row of its own or shares one; what a row names exists, written whole."""
+    known, rows, named_count = follow_suites(), {}, 0
+    for number, line in tree.lines(page):
+        cells = [cell.strip() for cell in line.split("|")[1:-1]]
+        if len(cells) != 2 or not cells[0].startswith("S-"):
+            continue
+        for scenario in re.findall(r"S-(\d+)", cells[0]):
+            rows.setdefault(int(scenario), []).append(number)
+        names = re.findall(r"`([^`]+)`", cells[1])
+        script = None
+        for name in names:
+            if name.startswith("tests/"):
+                script = source_of(name[len("tests/"):])
+                if script is None:
+                    complaints.append(f"{page}:{number}: there is no file {name}")
+            elif "/" not in name and name not in known and not cells[1].startswith("cannot"):
+                if script is None or not re.search(rf"^case_{name}\(\)", script, re.M):
+                    complaints.append(f"{page}:{number}: there is no case {name}")
+            elif "/" in name and name not in known:
+                complaints.append(f"{page}:{number}: there is no test {name}")
+        if not names and not cells[1].startswith("cannot occur: "):
+            complaints.append(f"{page}:{number}: no test, and no reason")
+        named_count += len(names)
+    for scenario in range(1, last + 1):
+        if len(rows.get(scenario, [])) != 1:
+            complaints.append(f"{page}: S-{scenario:02} has {len(rows.get(scenario, []))} rows")
+    return named_count
+
+
+count += check_scenarios("docs/filelog.md", 93)
 tree.finish(complaints, count, "named tests")

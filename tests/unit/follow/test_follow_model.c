@@ -293,7 +293,8 @@ static void run(uint64_t seed)
     follow_fixture_deinit(&m.f);
 }
 
-/* LAHAR_MODEL_SEED=N runs one seed alone, LAHAR_MODEL_RUNS=N more or fewer of them. */
+/* LAHAR_MODEL_SEED=N runs one seed alone, LAHAR_MODEL_RUNS=N more or fewer of them,
+ * LAHAR_MODEL_FIRST=N others: those from N on. */
 Test(follow_model, delivers_every_line_once_whatever_happens)
 {
     const char *alone = getenv("LAHAR_MODEL_SEED");
@@ -303,7 +304,9 @@ Test(follow_model, delivers_every_line_once_whatever_happens)
     }
     const char *wanted = getenv("LAHAR_MODEL_RUNS");
     const uint64_t runs = wanted == NULL ? RUNS : strtoull(wanted, NULL, 10);
-    for (uint64_t seed = 1; seed <= runs; seed++) {
+    const char *from = getenv("LAHAR_MODEL_FIRST");
+    const uint64_t first = from == NULL ? 1 : strtoull(from, NULL, 10);
+    for (uint64_t seed = first; seed < first + runs; seed++) {
         run(seed);
     }
 }

@@ -49,6 +49,24 @@ Test(follow_rotation, keeps_offsets_in_a_chain_of_renames)
 }
 
 /* S-34 */
+Test(follow_rotation, keeps_offsets_when_two_names_are_exchanged)
+{
+    struct follow_fixture f;
+    follow_fixture_init(&f);
+    add(&f, "a.log", "a 1\n");
+    add(&f, "b.log", "b 1\nb 2\n");
+    follow_fixture_begin(&f);
+    for (unsigned i = 0; i < 3; i++) {
+        move(&f, "a.log", "c.log");
+        move(&f, "b.log", "a.log");
+        move(&f, "c.log", "b.log");
+        add(&f, i % 2 == 0 ? "b.log" : "a.log", "a more\n");
+        follow_fixture_settle(&f);
+        cr_assert_eq(count_messages(&f, "logs"), 4 + i);
+    }
+    follow_fixture_deinit(&f);
+}
+
 Test(follow_rotation, reads_the_last_words_of_a_removed_file)
 {
     struct follow_fixture f;

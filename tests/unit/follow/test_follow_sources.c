@@ -599,3 +599,44 @@ Test(sources, find_files_without_inotify)
     cr_assert(stat.is_polling);
     follow_fixture_deinit(&f);
 }
+
+Test(sources, see_what_comes_in_each_of_many)
+{
+    struct follow_fixture f;
+    follow_fixture_init(&f);
+    f.spec.stream = "logs";
+    for (unsigned i = 0; i < 60; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "d%u", i);
+        cr_assert_eq(mkdir(log_path(&f, name), 0755), 0);
+        f.spec.name = name;
+        f.spec.path = log_path(&f, name);
+        follow_fixture_create(&f);
+    }
+    follow_fixture_start(&f);
+    follow_fixture_settle(&f);
+    cr_assert_eq(count_messages(&f, "logs"), 0);
+    for (unsigned i = 0; i < 60; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "d%u/a.log", i);
+        add(&f, name, "later\n");
+    }
+    follow_fixture_settle_now(&f);
+    cr_assert_eq(count_messages(&f, "logs"), 60, "without waiting for a look that is due");
+    follow_fixture_deinit(&f);
+}
+
+Test(sources, without_a_file_answer_with_nothing)
+{
+    struct follow_fixture f;
+    unsigned count = 0;
+    lahar_source_check check = {.struct_size = sizeof check};
+    follow_fixture_init(&f);
+    follow_fixture_begin(&f);
+    cr_assert_eq(count_messages(&f, "logs"), 0);
+    cr_assert_eq(lahar_source_peek(f.store, "logs", 0, true, count_event, &count, NULL), LAHAR_OK);
+    cr_assert_eq(count, 0);
+    cr_assert_eq(lahar_source_verify(f.store, "logs", NULL, NULL, &check, NULL), LAHAR_OK);
+    cr_assert_eq(check.file_count + check.record_count + check.difference_count, 0);
+    follow_fixture_deinit(&f);
+}
