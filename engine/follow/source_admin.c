@@ -173,6 +173,7 @@ static lahar_status check_parser(lahar_store *store, const lahar_source_spec *sp
         .format = spec->format,
         .settings = &spec->format_settings,
         .time_field = spec->time_field,
+        .io = lahar_store_io(store),
         .record_size_max = 1,
         .emit = take_nothing,
     };

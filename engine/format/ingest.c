@@ -10,6 +10,7 @@
 #include "engine/format/columns.h"
 #include "engine/format/text_reader.h"
 #include "io/base/error.h"
+#include "io/io.h"
 
 struct lahar_ingest {
     const lahar_allocator *allocator;
@@ -119,7 +120,7 @@ static lahar_status emit(void *context, const lahar_event *event, uint64_t offse
 }
 
 static lahar_status create_reader(lahar_ingest *ingest, const struct lahar_schema_catalog *catalog,
-                                  int64_t now_ns, lahar_error *error)
+                                  struct lahar_io *io, lahar_error *error)
 {
     const lahar_ingest_options *options = &ingest->options;
     const struct lahar_text_reader_options reader_options = {
@@ -136,7 +137,8 @@ static lahar_status create_reader(lahar_ingest *ingest, const struct lahar_schem
         .skip_unmatched = options->skip_unmatched,
         .settings = &options->format_settings,
         .columns = &ingest->columns,
-        .reference_ns = now_ns,
+        .reference_ns = io->ops->realtime_ns(io),
+        .io = io,
         .keep_raw = options->keep_raw,
         .errors_as_events = options->errors_as_events,
         .allow_ragged = options->allow_ragged,
@@ -175,7 +177,7 @@ void lahar_ingest_set_store(lahar_ingest *ingest, lahar_store *store)
 lahar_status lahar_ingest_create(const lahar_allocator *allocator,
                                  const struct lahar_schema_catalog *catalog, lahar_batch *batch,
                                  const lahar_ingest_options *options, struct lahar_columns *columns,
-                                 int64_t now_ns, lahar_ingest **ingest_out, lahar_error *error)
+                                 struct lahar_io *io, lahar_ingest **ingest_out, lahar_error *error)
 {
     lahar_ingest *ingest = lahar_allocate_zeroed(allocator, 1, sizeof *ingest);
     if (ingest == NULL) {
@@ -186,7 +188,7 @@ lahar_status lahar_ingest_create(const lahar_allocator *allocator,
     if (columns != NULL) {
         ingest->columns = *columns;
     }
-    const lahar_status status = create_reader(ingest, catalog, now_ns, error);
+    const lahar_status status = create_reader(ingest, catalog, io, error);
     if (status != LAHAR_OK) {
         lahar_release(allocator, ingest);
         return status;

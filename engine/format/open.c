@@ -15,9 +15,8 @@ lahar_status lahar_ingest_open(lahar_store *store, const lahar_ingest_options *o
     lahar_status status =
         lahar_columns_find(&columns, store, options->stream, options->time_field, error);
     if (status == LAHAR_OK) {
-        status =
-            lahar_ingest_create(lahar_store_allocator(store), lahar_store_catalog(store), batch,
-                                options, &columns, io->ops->realtime_ns(io), ingest_out, error);
+        status = lahar_ingest_create(lahar_store_allocator(store), lahar_store_catalog(store),
+                                     batch, options, &columns, io, ingest_out, error);
     }
     if (status != LAHAR_OK) {
         lahar_columns_deinit(&columns);

@@ -8,6 +8,7 @@
 #include "engine/format/columns.h"
 #include "engine/format/scan.h"
 #include "engine/format/text_reader_internal.h"
+#include "engine/format/time_zone.h"
 #include "io/base/error.h"
 
 enum {
@@ -96,6 +97,7 @@ static void destroy_frame(struct lahar_text_reader *reader)
     lahar_record_deinit(&reader->record);
     lahar_buffer_deinit(&reader->carry);
     lahar_buffer_deinit(&reader->framing);
+    lahar_time_zone_destroy(reader->zone);
     lahar_release(reader->options.allocator, reader);
 }
 
@@ -152,9 +154,15 @@ static lahar_status init_parts(struct lahar_text_reader *reader, const struct la
     LAHAR_TRY(lahar_field_map_build(
         &reader->fields, options->allocator, options->catalog, stream, options->columns,
         options->format == LAHAR_FORMAT_JSON_AS_OBJECT, options->time_field, error));
-    LAHAR_TRY(lahar_time_pattern_init(&reader->record.time, time_format_of(options),
-                                      options->time_zone, options->year, options->reference_ns,
-                                      error));
+    const char *zone = options->time_zone;
+    if (zone != NULL && options->io != NULL && !lahar_time_pattern_is_fixed_zone(zone)) {
+        LAHAR_TRY(
+            lahar_time_zone_open(options->io, zone, options->allocator, &reader->zone, error));
+        zone = NULL;
+    }
+    LAHAR_TRY(lahar_time_pattern_init(&reader->record.time, time_format_of(options), zone,
+                                      options->year, options->reference_ns, error));
+    reader->record.time.zone = reader->zone;
     return options->format == LAHAR_FORMAT_NIFI_JSON
                ? lahar_prov_fields_find(options->catalog, options->stream, &reader->provenance,
                                         error)

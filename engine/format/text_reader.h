@@ -19,6 +19,7 @@
 #include "lahar/ingest.h"
 
 struct lahar_columns;
+struct lahar_io;
 
 /* Takes one event, valid during the call. offset: of its record's first byte. A
  * status other than LAHAR_OK ends the reading and is returned. */
@@ -34,6 +35,8 @@ struct lahar_text_reader_options {
     const char *time_field;  /* may be NULL; all of these must outlive the reader */
     const char *time_format; /* these four as in lahar_ingest_options */
     const char *time_zone;
+    struct lahar_io *io; /* where time_zone is found when it is a name of the database; NULL:
+                            it is UTC or an offset */
     uint32_t year;
     const char *regexp;
     const lahar_format_settings *settings; /* copied; NULL: all at their defaults */

@@ -140,6 +140,7 @@ struct lahar_text_reader {
         struct lahar_cell_rows cells;
     } of;
     struct lahar_document *document; /* JSON; owned */
+    struct lahar_time_zone *zone;    /* of times that name none, or NULL; owned */
     struct lahar_marks marks;        /* of TABLE and JSON; of the bytes that are being consumed */
 };
 

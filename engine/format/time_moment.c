@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "engine/format/time_zone.h"
+
 static const int64_t ns_per_second = 1000000000;
 static const int64_t seconds_per_day = 86400;
 
@@ -82,6 +84,7 @@ bool lahar_take_zone(struct lahar_time_cursor *c, struct lahar_moment *m)
     }
     if (lahar_take_byte(c, 'Z') || lahar_take_byte(c, 'z')) {
         m->offset_seconds = 0;
+        m->zone = NULL;
         return true;
     }
     const bool is_west = lahar_take_byte(c, '-');
@@ -98,6 +101,7 @@ bool lahar_take_zone(struct lahar_time_cursor *c, struct lahar_moment *m)
         return false;
     }
     m->offset_seconds = (int64_t)(hours * 3600 + minutes * 60) * (is_west ? -1 : 1);
+    m->zone = NULL;
     return true;
 }
 
@@ -132,9 +136,10 @@ bool lahar_moment_to_ns(const struct lahar_moment *m, int64_t *time_ns_out)
         m->hour > 23 || m->minute > 59 || m->second > 60) {
         return false;
     }
-    const int64_t seconds = days_of_date(m->year, m->month, m->day) * seconds_per_day +
-                            (int64_t)(m->hour * 3600 + m->minute * 60 + m->second) -
-                            m->offset_seconds;
+    const int64_t local = days_of_date(m->year, m->month, m->day) * seconds_per_day +
+                          (int64_t)(m->hour * 3600 + m->minute * 60 + m->second);
+    const int64_t seconds =
+        m->zone == NULL ? local - m->offset_seconds : lahar_time_zone_instant(m->zone, local);
     if (m->second == 60 && seconds % seconds_per_day != 0) {
         return false;
     }

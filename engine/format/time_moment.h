@@ -8,6 +8,8 @@
 /* Holds any year's nanoseconds. */
 __extension__ typedef __int128 lahar_wide_ns;
 
+struct lahar_time_zone;
+
 struct lahar_time_cursor {
     const uint8_t *p;
     const uint8_t *end;
@@ -18,6 +20,8 @@ struct lahar_moment {
     unsigned hour, minute, second;
     int64_t fraction_ns;
     int64_t offset_seconds; /* of the zone, east positive */
+    /* Of a time that names no zone, in place of the offset; NULL: none. Taking a zone clears it. */
+    const struct lahar_time_zone *zone;
 };
 
 /* A take function moves the cursor behind what it has taken. On false the cursor is of no

@@ -84,6 +84,7 @@ static bool take_zone_name(struct lahar_time_cursor *c, struct parts *parts)
     take_letters(c);
     const size_t size = (size_t)(c->p - start);
     parts->moment.offset_seconds = 0;
+    parts->moment.zone = NULL;
     return (size == 3 && (memcmp(start, "UTC", 3) == 0 || memcmp(start, "GMT", 3) == 0)) ||
            (size == 1 && (*start | 0x20) == 'z');
 }
@@ -250,7 +251,8 @@ static bool parse_directives(const struct lahar_time_pattern *pattern, lahar_byt
                           .moment = {.month = 1,
                                      .day = 1,
                                      .year = pattern->year,
-                                     .offset_seconds = pattern->offset_seconds}};
+                                     .offset_seconds = pattern->offset_seconds,
+                                     .zone = pattern->zone}};
     if (text.size == 0 || !take_all(&c, pattern->directives, &parts) || c.p != c.end) {
         return false;
     }
@@ -272,9 +274,9 @@ bool lahar_time_pattern_parse(const struct lahar_time_pattern *pattern, lahar_by
 {
     switch (pattern->style) {
     case LAHAR_TIME_STYLE_ANY:
-        return lahar_time_parse_zoned(text, pattern->offset_seconds, time_ns_out);
+        return lahar_time_parse_zoned(text, pattern->offset_seconds, pattern->zone, time_ns_out);
     case LAHAR_TIME_STYLE_RFC3339:
-        return lahar_time_parse_rfc3339(text, pattern->offset_seconds, time_ns_out);
+        return lahar_time_parse_rfc3339(text, pattern->offset_seconds, pattern->zone, time_ns_out);
     case LAHAR_TIME_STYLE_EPOCH:
         return lahar_time_parse_epoch_in(text, pattern->epoch_scale, time_ns_out);
     case LAHAR_TIME_STYLE_DIRECTIVES:
@@ -338,13 +340,25 @@ static lahar_status take_format(struct lahar_time_pattern *pattern, const char *
     return check_directives(format, error);
 }
 
+static bool read_fixed_zone(const char *zone, struct lahar_moment *moment_out)
+{
+    struct lahar_time_cursor c = {(const uint8_t *)zone, (const uint8_t *)zone + strlen(zone)};
+    *moment_out = (struct lahar_moment){0};
+    return strcmp(zone, "UTC") == 0 || strcmp(zone, "GMT") == 0 ||
+           (c.p != c.end && lahar_take_zone(&c, moment_out) && c.p == c.end);
+}
+
+bool lahar_time_pattern_is_fixed_zone(const char *zone)
+{
+    struct lahar_moment moment;
+    return read_fixed_zone(zone, &moment);
+}
+
 static lahar_status take_zone(struct lahar_time_pattern *pattern, const char *zone,
                               lahar_error *error)
 {
-    struct lahar_moment moment = {0};
-    struct lahar_time_cursor c = {(const uint8_t *)zone, (const uint8_t *)zone + strlen(zone)};
-    if (strcmp(zone, "UTC") != 0 && strcmp(zone, "GMT") != 0 &&
-        (c.p == c.end || !lahar_take_zone(&c, &moment) || c.p != c.end)) {
+    struct lahar_moment moment;
+    if (!read_fixed_zone(zone, &moment)) {
         return lahar_fail(error, LAHAR_INVALID,
                           "time zone \"%s\" is neither UTC nor an offset as +02:00", zone);
     }

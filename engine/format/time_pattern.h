@@ -18,10 +18,11 @@ struct lahar_time_pattern {
     } style;
     unsigned epoch_scale; /* a unit has 10^epoch_scale ns */
     const char *directives;
-    int64_t offset_seconds; /* of a text without a zone, east of UTC */
-    unsigned year;          /* of a text without one; 0: see reference_ns */
-    int64_t reference_ns;   /* such a text is of the last year that does not put it more than a
-                               day behind this time; 0: it is no time */
+    int64_t offset_seconds;             /* of a text without a zone, east of UTC */
+    const struct lahar_time_zone *zone; /* in place of it, set by the caller; or NULL */
+    unsigned year;                      /* of a text without one; 0: see reference_ns */
+    int64_t reference_ns; /* such a text is of the last year that does not put it more than a
+                             day behind this time; 0: it is no time */
 };
 
 /* format, zone: NULL for any and for UTC; format must outlive the pattern. LAHAR_INVALID: one
@@ -29,6 +30,9 @@ struct lahar_time_pattern {
 lahar_status lahar_time_pattern_init(struct lahar_time_pattern *pattern, const char *format,
                                      const char *zone, unsigned year, int64_t reference_ns,
                                      lahar_error *error);
+
+/* Whether zone is one that init takes: UTC, GMT or an offset. */
+bool lahar_time_pattern_is_fixed_zone(const char *zone);
 
 /* The whole text must fit. */
 bool lahar_time_pattern_parse(const struct lahar_time_pattern *pattern, lahar_bytes text,

@@ -70,6 +70,7 @@ static bool parse_rfc1123(struct lahar_time_cursor c, struct lahar_moment *m)
     }
     if (c.end - c.p == 3 && (memcmp(c.p, "GMT", 3) == 0 || memcmp(c.p, "UTC", 3) == 0)) {
         m->offset_seconds = 0;
+        m->zone = NULL;
         return true;
     }
     return c.p < c.end && lahar_take_zone(&c, m) && c.p == c.end;
@@ -84,14 +85,15 @@ static bool parse_asctime(struct lahar_time_cursor c, struct lahar_moment *m)
            c.p == c.end;
 }
 
-static bool parse_text(lahar_bytes text, int64_t offset_seconds, bool any, int64_t *time_ns_out)
+static bool parse_text(lahar_bytes text, int64_t offset_seconds, const struct lahar_time_zone *zone,
+                       bool any, int64_t *time_ns_out)
 {
     const uint8_t *p = text.data;
     if (text.size < 19) {
         return false;
     }
     const struct lahar_time_cursor c = {p, p + text.size};
-    struct lahar_moment m = {.offset_seconds = offset_seconds};
+    struct lahar_moment m = {.offset_seconds = offset_seconds, .zone = zone};
     const bool is_parsed =
         parse_rfc3339(c, &m) ||
         (any && (parse_clf(c, &m) || parse_rfc1123(c, &m) || parse_asctime(c, &m)));
@@ -111,24 +113,27 @@ bool lahar_time_is_canonical(lahar_bytes text, int64_t time_ns, unsigned *fracti
     return p[17] != '6' && time_ns != INT64_MAX && time_ns != INT64_MIN + 1;
 }
 
-bool lahar_time_parse_zoned(lahar_bytes text, int64_t offset_seconds, int64_t *time_ns_out)
+bool lahar_time_parse_zoned(lahar_bytes text, int64_t offset_seconds,
+                            const struct lahar_time_zone *zone, int64_t *time_ns_out)
 {
     const uint8_t *p = text.data;
-    if (text.size >= 19 && p[4] == '-' && parse_text(text, offset_seconds, true, time_ns_out)) {
+    if (text.size >= 19 && p[4] == '-' &&
+        parse_text(text, offset_seconds, zone, true, time_ns_out)) {
         return true;
     }
     return lahar_time_parse_epoch(text, time_ns_out) ||
-           parse_text(text, offset_seconds, true, time_ns_out);
+           parse_text(text, offset_seconds, zone, true, time_ns_out);
 }
 
-bool lahar_time_parse_rfc3339(lahar_bytes text, int64_t offset_seconds, int64_t *time_ns_out)
+bool lahar_time_parse_rfc3339(lahar_bytes text, int64_t offset_seconds,
+                              const struct lahar_time_zone *zone, int64_t *time_ns_out)
 {
-    return parse_text(text, offset_seconds, false, time_ns_out);
+    return parse_text(text, offset_seconds, zone, false, time_ns_out);
 }
 
 bool lahar_time_parse(lahar_bytes text, int64_t *time_ns_out)
 {
-    return lahar_time_parse_zoned(text, 0, time_ns_out);
+    return lahar_time_parse_zoned(text, 0, NULL, time_ns_out);
 }
 
 /* The significant digits of a decimal number and where its point stands. */

@@ -12,14 +12,19 @@ enum {
     LAHAR_TIME_TEXT_SIZE_MAX = 40
 };
 
+struct lahar_time_zone;
+
 /* Understands RFC 3339 and its usual variations, CLF, RFC 1123, asctime, and
  * epoch numbers whose unit follows from their size. Text without a zone is UTC. Times that int64
  * nanoseconds cannot hold become the nearest that they can. False: not a time. */
 bool lahar_time_parse(lahar_bytes text, int64_t *time_ns_out);
-/* The same; text without a zone is in one offset_seconds east of UTC. */
-bool lahar_time_parse_zoned(lahar_bytes text, int64_t offset_seconds, int64_t *time_ns_out);
+/* The same; text without a zone is in one offset_seconds east of UTC, or in zone unless that is
+ * NULL. */
+bool lahar_time_parse_zoned(lahar_bytes text, int64_t offset_seconds,
+                            const struct lahar_time_zone *zone, int64_t *time_ns_out);
 /* RFC 3339 and its variations alone. */
-bool lahar_time_parse_rfc3339(lahar_bytes text, int64_t offset_seconds, int64_t *time_ns_out);
+bool lahar_time_parse_rfc3339(lahar_bytes text, int64_t offset_seconds,
+                              const struct lahar_time_zone *zone, int64_t *time_ns_out);
 
 /* An epoch number: below 10^11 seconds, below 10^14 milliseconds, below 10^17
  * microseconds, else nanoseconds; a fraction and an exponent are allowed, digits

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "engine/format/time_pattern.h"
+#include "engine/format/time_zone.h"
 
 static const int64_t second = 1000000000;
 
@@ -117,4 +118,67 @@ Test(time_pattern, refuses_what_it_does_not_know)
                  LAHAR_INVALID);
     cr_expect_eq(lahar_time_pattern_init(&pattern, NULL, "", 0, 0, NULL), LAHAR_INVALID);
     cr_expect_eq(lahar_time_pattern_init(&pattern, NULL, NULL, 10000, 0, NULL), LAHAR_INVALID);
+}
+
+/* Berlin's rule alone, as a compiled file (RFC 8536, version 2) without changes. */
+static struct lahar_time_zone *make_berlin(void)
+{
+    static const char rule[] = "\nCET-1CEST,M3.5.0,M10.5.0/3\n";
+    uint8_t block[44 + 6 + 4] = "TZif2";
+    uint8_t file[2 * sizeof block + sizeof rule];
+    struct lahar_time_zone *zone = NULL;
+    lahar_error error = {0};
+    block[39] = 1; /* types: one, of 3,600 s, whose name is CET */
+    block[43] = 4;
+    block[46] = 0x0e;
+    block[47] = 0x10;
+    memcpy(block + 50, "CET", 4);
+    memcpy(file, block, sizeof block);
+    memcpy(file + sizeof block, block, sizeof block);
+    memcpy(file + 2 * sizeof block, rule, sizeof rule - 1);
+    cr_assert_eq(lahar_time_zone_parse(file, 2 * sizeof block + sizeof rule - 1,
+                                       &lahar_allocator_libc, &zone, &error),
+                 LAHAR_OK, "%s", error.message);
+    return zone;
+}
+
+Test(time_pattern, takes_local_times_of_a_zone_with_summer_time)
+{
+    static const struct {
+        const char *format;
+        const char *text;
+        int64_t seconds;
+    } cases[] = {
+        {NULL, "2024-01-15 12:00:00", 1705316400},           /* 11:00 UTC */
+        {NULL, "2024-07-15T12:00:00", 1721037600},           /* 10:00 UTC */
+        {NULL, "2024-07-15T12:00:00Z", 1721044800},          /* names its own */
+        {NULL, "2024-07-15T12:00:00+05:00", 1721026800},     /* the same */
+        {NULL, "Mon, 15 Jul 2024 12:00:00 GMT", 1721044800}, /* the same */
+        {NULL, "Mon Jul 15 12:00:00 2024", 1721037600},
+        {NULL, "1721037600", 1721037600},
+        {"rfc3339", "2024-07-15 12:00:00", 1721037600},
+        {"%d.%m.%Y %H:%M", "15.07.2024 12:00", 1721037600},
+        {"%d.%m.%Y %H:%M %z", "15.07.2024 12:00 +0000", 1721044800},
+        {"%d.%m.%Y %H:%M %Z", "15.07.2024 12:00 UTC", 1721044800},
+        {"syslog", "Jul 15 12:00:00", 1721037600},
+        /* Twice there: the first; and passed over: as if the clock had been set later. */
+        {NULL, "2024-10-27 02:30:00", 1729989000},
+        {NULL, "2024-10-27 03:30:00", 1729996200},
+        {NULL, "2024-03-31 02:30:00", 1711848600},
+        {NULL, "2024-03-31 03:30:00", 1711848600},
+    };
+    struct lahar_time_zone *zone = make_berlin();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct lahar_time_pattern pattern;
+        int64_t time_ns = 0;
+        cr_assert_eq(lahar_time_pattern_init(&pattern, cases[i].format, NULL, 2024, 0, NULL),
+                     LAHAR_OK);
+        pattern.zone = zone;
+        cr_expect(lahar_time_pattern_parse(
+                      &pattern, (lahar_bytes){cases[i].text, strlen(cases[i].text)}, &time_ns),
+                  "%s", cases[i].text);
+        cr_expect_eq(time_ns, cases[i].seconds * 1000000000, "%s: %lld", cases[i].text,
+                     (long long)(time_ns / 1000000000));
+    }
+    lahar_time_zone_destroy(zone);
 }
