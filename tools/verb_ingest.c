@@ -40,7 +40,7 @@ static const char USAGE[] =
     "  --time-format F    how it is written: any (default), rfc3339, clf, syslog,\n"
     "                     epoch_s, epoch_ms, epoch_us, epoch_ns, or directives as\n"
     "                     %d/%b/%Y:%H:%M:%S %z\n"
-    "  --tz ZONE          of times that name none: UTC (default) or as +02:00\n"
+    "  --tz ZONE          of times that name none: UTC (default), +02:00, Europe/Berlin\n"
     "  --year N           of times that name none; default the last not in the future\n"
     "  --keep-raw         keep each record's bytes, for byte-exact export\n"
     "  --durability MODE  none, interval or commit; default as the store\n"

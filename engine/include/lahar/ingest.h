@@ -80,7 +80,7 @@ typedef struct lahar_ingest_options {
     /* How time_field is written: any (or NULL), rfc3339, clf, syslog, epoch_s, epoch_ms, epoch_us,
      * epoch_ns, or directives of strptime; docs/formats.md. Strings are borrowed until close. */
     const char *time_format;
-    const char *time_zone; /* of times that name none: UTC (or NULL), or an offset as +02:00 */
+    const char *time_zone; /* of times that name none: UTC (or NULL), +02:00 or Europe/Berlin */
     uint32_t year;         /* of times that name none; 0: the last that is not in the future */
     const char *regexp;    /* Regexp: the expression, of PCRE2 */
     bool skip_unmatched;   /* Regexp: a line that does not match is no error */
