@@ -242,9 +242,13 @@ static void call_for_room(struct lahar_journals *journals, uint64_t id_count, bo
                                                       memory_order_relaxed, memory_order_relaxed)) {
         }
         lahar_catalog_ring(&journals->catalog);
-    } else if (!*is_counted) {
+    } else {
+        const bool is_first =
+            !*is_counted &&
+            atomic_fetch_add_explicit(&journals->memory_waiters, 1, memory_order_relaxed) == 0;
         *is_counted = true;
-        if (atomic_fetch_add_explicit(&journals->memory_waiters, 1, memory_order_relaxed) == 0) {
+        /* What began as a wait for the next chunk may have become one for memory since. */
+        if (is_first || !lahar_chunk_pool_has_room(&journals->chunks)) {
             lahar_catalog_ring(&journals->catalog);
         }
     }

@@ -553,7 +553,7 @@ void lahar_journals_stat_get(struct lahar_journals *journals, struct lahar_journ
         atomic_load_explicit(&journals->chunks.used_bytes, memory_order_relaxed);
     stat_out->is_memory_short =
         atomic_load_explicit(&journals->memory_waiters, memory_order_relaxed) != 0 &&
-        !lahar_chunk_pool_has_room(&journals->chunks);
+        stat_out->memory_used > stat_out->memory_bytes / 2;
     stat_out->active = atomic_load_explicit(&journals->active, memory_order_relaxed);
     const bool lacks_dsync = atomic_load_explicit(&journals->lacks_dsync, memory_order_relaxed);
     (void)snprintf(stat_out->sync_mode, sizeof stat_out->sync_mode, "%s",
