@@ -120,8 +120,26 @@ void lahar_frame_load(const uint8_t *from, struct lahar_frame *frame_out)
     frame_out->rows = frame_out->offsets + frame_out->offsets_size;
 }
 
-/* Whether the header describes a frame that fits, before anything of it is summed. */
-static bool is_plausible(const uint8_t *from, uint64_t available, struct lahar_frame *frame)
+static bool has_sound_sizes(const struct lahar_frame *frame)
+{
+    const uint64_t content = (uint64_t)frame->rows_size + frame->offsets_size;
+    switch (frame->kind) {
+    case LAHAR_FRAME_BATCH:
+        return content != 0 &&
+               lahar_frame_size(frame->rows_size, frame->offsets_size) == frame->size &&
+               (frame->event_count == 0) == (frame->rows_size == 0) &&
+               frame->event_count <= frame->rows_size &&
+               frame->first_id <= UINT64_MAX - lahar_frame_id_count(frame->event_count);
+    case LAHAR_FRAME_PAD:
+        return content == 0 && frame->event_count == 0;
+    case LAHAR_FRAME_MARK:
+        return content == 0 && frame->event_count == 0 && frame->size == LAHAR_FRAME_HEADER_SIZE;
+    default:
+        return false;
+    }
+}
+
+bool lahar_frame_is_plausible(const uint8_t *from, uint64_t available, struct lahar_frame *frame)
 {
     const uint32_t size = lahar_load_u32(from + AT_SIZE);
     if (size < LAHAR_FRAME_HEADER_SIZE || size % LAHAR_FRAME_ALIGNMENT != 0 || size > available ||
@@ -129,28 +147,21 @@ static bool is_plausible(const uint8_t *from, uint64_t available, struct lahar_f
         lahar_load_u32(from + AT_KEY_ID) != 0) {
         return false;
     }
-    lahar_frame_load(from, frame);
-    frame->size = size;
-    const uint64_t content = (uint64_t)frame->rows_size + frame->offsets_size;
-    switch (from[AT_KIND]) {
-    case LAHAR_FRAME_BATCH:
-        return lahar_frame_size(frame->rows_size, frame->offsets_size) == size && content != 0 &&
-               (frame->event_count == 0) == (frame->rows_size == 0) &&
-               frame->event_count <= frame->rows_size &&
-               frame->first_id <= UINT64_MAX - lahar_frame_id_count(frame->event_count);
-    case LAHAR_FRAME_PAD:
-        return content == 0 && frame->event_count == 0;
-    case LAHAR_FRAME_MARK:
-        return content == 0 && frame->event_count == 0 && size == LAHAR_FRAME_HEADER_SIZE;
-    default:
+    struct lahar_frame loaded;
+    lahar_frame_load(from, &loaded);
+    loaded.size = size;
+    if (!has_sound_sizes(&loaded)) {
         return false;
     }
+    *frame = loaded;
+    return true;
 }
 
 static inline bool check(const uint8_t *from, uint64_t available, uint32_t seed, uint64_t position,
                          unsigned bugs, struct lahar_frame *frame_out)
 {
-    if (available < LAHAR_FRAME_HEADER_SIZE || !is_plausible(from, available, frame_out)) {
+    if (available < LAHAR_FRAME_HEADER_SIZE ||
+        !lahar_frame_is_plausible(from, available, frame_out)) {
         return false;
     }
     uint8_t header[LAHAR_FRAME_HEADER_SIZE];

@@ -64,7 +64,11 @@ void lahar_frame_encode(uint8_t *to, const struct lahar_frame *frame, uint32_t s
 /* Reads the header and the places of the content, assuming that it is sound. */
 void lahar_frame_load(const uint8_t *from, struct lahar_frame *frame_out);
 
-/* The same from bytes that are not trusted: whether a whole and unharmed frame begins
+/* Whether the header at from describes a frame that fits into the available bytes, at least
+ * LAHAR_FRAME_HEADER_SIZE, before anything of it is summed; false leaves frame->size alone. */
+bool lahar_frame_is_plausible(const uint8_t *from, uint64_t available, struct lahar_frame *frame);
+
+/* The same as load from bytes that are not trusted: whether a whole and unharmed frame begins
  * at from, of which available bytes may be read. */
 bool lahar_frame_check(const uint8_t *from, uint64_t available, uint32_t seed, uint64_t position,
                        struct lahar_frame *frame_out);

@@ -73,6 +73,7 @@ struct lahar_journal_recovery {
     uint64_t bytes;
     uint64_t end_id; /* one above the last event, recovered or lost; 0 when there is none */
     /* Valid batches behind the first hole of their session that nobody was promised. */
+    uint64_t damaged_files; /* without a header, holding something unknown: renamed *.damaged */
     uint64_t dropped_batches;
     const struct lahar_lost_range *lost; /* in id order, each within a session */
     size_t lost_count;

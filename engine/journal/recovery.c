@@ -163,6 +163,7 @@ static lahar_status build(struct lahar_recovery_scan *scan, struct lahar_journal
 {
     struct lahar_recovery_memory *memory = scan->memory;
     const size_t kept = keep_kept(memory);
+    recovery->damaged_files = memory->set_aside_count;
     recovery->dropped_batches = memory->frame_count - kept;
     const bool keeps_cut_offsets =
 #ifdef LAHAR_PLANTED_BUGS

@@ -47,6 +47,7 @@ struct lahar_recovery_memory {
     struct lahar_lost_range *lost;
     size_t lost_count;
     size_t lost_capacity;
+    uint64_t set_aside_count; /* files that hold something nobody can tell */
 };
 
 void lahar_recovery_memory_release(struct lahar_recovery_memory *memory,

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/journal/recovery_seed.h"
 #include "engine/journal/segment_file.h"
 #include "engine/store/offset_record.h"
 #include "io/base/bytes.h"
@@ -110,7 +111,7 @@ static lahar_status scan_region(struct lahar_recovery_scan *scan,
         const uint32_t size_word = lahar_load_u32(region->data + at);
         if (size_word == 0 || !check(scan, region->data + at, left, seed, position + at, &frame) ||
             !has_sound_offsets(&frame)) {
-            /* frame.size is set only if the header was plausible and has been summed. */
+            /* frame.size is set if the header was plausible, and then the frame was summed. */
             vain_left -= frame.size < vain_left ? frame.size : vain_left;
             at += LAHAR_FRAME_ALIGNMENT;
             continue;
@@ -127,8 +128,7 @@ static lahar_status scan_region(struct lahar_recovery_scan *scan,
     return LAHAR_OK;
 }
 
-/* --- a file ------------------------------------------------------------------------------------
- */
+/* --- a file ---------------------------------------------------------------------------------- */
 
 /* NULL on failure, the reason of which is stored in *status_out. */
 static struct lahar_recovered_region *read_region(struct lahar_recovery_scan *scan,
@@ -153,6 +153,19 @@ static struct lahar_recovered_region *read_region(struct lahar_recovery_scan *sc
     return region;
 }
 
+/* Keeps what batches point into. */
+static void keep_region(struct lahar_recovery_scan *scan, struct lahar_recovered_region *region,
+                        bool is_needed)
+{
+    if (is_needed) {
+        region->next = scan->memory->regions;
+        scan->memory->regions = region;
+        scan->memory->region_bytes += sizeof *region + region->size;
+    } else {
+        lahar_release(scan->allocator, region);
+    }
+}
+
 static lahar_status scan_regions(struct lahar_recovery_scan *scan, struct lahar_io_file *file,
                                  uint64_t file_size, const struct lahar_journal_header *header,
                                  lahar_error *error)
@@ -173,13 +186,7 @@ static lahar_status scan_regions(struct lahar_recovery_scan *scan, struct lahar_
         }
         bool is_needed = false;
         status = scan_region(scan, region, offset, seed, header->session, &is_needed, error);
-        if (is_needed) {
-            region->next = scan->memory->regions;
-            scan->memory->regions = region;
-            scan->memory->region_bytes += sizeof *region + region->size;
-        } else {
-            lahar_release(scan->allocator, region);
-        }
+        keep_region(scan, region, is_needed);
         LAHAR_TRY(status);
     }
     return LAHAR_OK;
@@ -197,6 +204,72 @@ static lahar_status read_header(struct lahar_recovery_scan *scan, struct lahar_i
     return lahar_journal_header_decode(block, header_out, error);
 }
 
+/* Names a file so that it is neither read nor used nor removed again. */
+static lahar_status set_aside(struct lahar_recovery_scan *scan, uint64_t number, lahar_error *error)
+{
+    char name[LAHAR_JOURNAL_NAME_SIZE];
+    char from[PATH_SIZE];
+    char to[PATH_SIZE];
+    lahar_journal_file_name(number, name);
+    scan->memory->set_aside_count++;
+    scan->memory->file_count--;
+    if (scan->read_only) {
+        return LAHAR_OK;
+    }
+    lahar_status status = LAHAR_OK;
+    (void)snprintf(from, sizeof from, "%s/%s", scan->directory, name);
+    /* The number may be given to another file, which may be damaged too. */
+    for (unsigned i = 1; status == LAHAR_OK; i++) {
+        struct lahar_io_file *taken = NULL;
+        const int length = snprintf(to, sizeof to, "%s/%s.%u.damaged", scan->directory, name, i);
+        if (length < 0 || length >= PATH_SIZE) {
+            return lahar_fail(error, LAHAR_INVALID, "path too long: %s", scan->directory);
+        }
+        status = scan->io->ops->open(scan->io, to, LAHAR_IO_READ, &taken, NULL);
+        scan->io->ops->close(scan->io, taken);
+    }
+    return status == LAHAR_NOT_FOUND ? scan->io->ops->rename(scan->io, from, to, error)
+                                     : lahar_fail(error, status, "cannot set %s aside", from);
+}
+
+/* A header that does not pass: see recovery_seed.h. */
+static lahar_status scan_without_header(struct lahar_recovery_scan *scan,
+                                        struct lahar_io_file *file,
+                                        const struct lahar_recovered_file *entry,
+                                        lahar_error *error)
+{
+    uint8_t block[LAHAR_JOURNAL_HEADER_SIZE] = {0};
+    size_t read = 0;
+    LAHAR_TRY(scan->io->ops->read(scan->io, file, 0, block, sizeof block, &read, error));
+    if (entry->size_bytes <= sizeof block) {
+        return LAHAR_OK;
+    }
+    const uint64_t body_size = entry->size_bytes - sizeof block;
+    if (body_size > LAHAR_JOURNAL_REGION_SIZE_MAX) {
+        return set_aside(scan, entry->number, error); /* no journal is that large */
+    }
+    lahar_status status = LAHAR_OK;
+    struct lahar_recovered_region *body =
+        read_region(scan, file, sizeof block, body_size, &status, error);
+    if (body == NULL) {
+        return status;
+    }
+    struct lahar_journal_header use;
+    bool is_needed = false;
+    const enum lahar_seed_finding finding =
+        lahar_recovery_find_seed(scan, block, body->data, body->size, &use);
+    if (finding == LAHAR_SEED_UNKNOWN) {
+        status = set_aside(scan, entry->number, error);
+    } else if (finding == LAHAR_SEED_FOUND &&
+               lahar_recovery_find_session(scan, use.session) != scan->session_count) {
+        status = scan_region(scan, body, sizeof block,
+                             lahar_frame_seed(scan->store_id, use.session, use.generation),
+                             use.session, &is_needed, error);
+    }
+    keep_region(scan, body, is_needed);
+    return status;
+}
+
 /* Reads an open file whose entry has been added to memory->files. */
 static lahar_status scan_open_file(struct lahar_recovery_scan *scan, struct lahar_io_file *file,
                                    lahar_error *error)
@@ -211,7 +284,7 @@ static lahar_status scan_open_file(struct lahar_recovery_scan *scan, struct laha
     lahar_error ignored = {0};
     lahar_status status = read_header(scan, file, &header, &ignored);
     if (status == LAHAR_CORRUPT) {
-        return LAHAR_OK; /* its header never became durable, so nothing in it was */
+        return scan_without_header(scan, file, entry, error);
     }
     if (status != LAHAR_OK) {
         if (error != NULL) {
@@ -279,8 +352,7 @@ static lahar_status scan_file(struct lahar_recovery_scan *scan, uint64_t number,
     return status;
 }
 
-/* --- the directory
- * --------------------------------------------------------------------------------- */
+/* --- the directory --------------------------------------------------------------------------- */
 
 struct name_list {
     const lahar_allocator *allocator;

@@ -55,11 +55,26 @@ void lahar_journal_header_encode(uint8_t block[LAHAR_JOURNAL_HEADER_SIZE],
     lahar_store_u32(block + AT_CHECKSUM, lahar_crc32c(0, block, AT_CHECKSUM));
 }
 
+bool lahar_journal_header_has_magic(const uint8_t block[LAHAR_JOURNAL_HEADER_SIZE])
+{
+    return memcmp(block, magic, sizeof magic) == 0;
+}
+
+void lahar_journal_header_peek(const uint8_t block[LAHAR_JOURNAL_HEADER_SIZE],
+                               struct lahar_journal_header *header_out)
+{
+    header_out->store_id = lahar_load_u64(block + AT_STORE_ID);
+    header_out->session = lahar_load_u64(block + AT_SESSION);
+    header_out->generation = lahar_load_u64(block + AT_GENERATION);
+    header_out->region_size = lahar_load_u32(block + AT_REGION_SIZE);
+    header_out->region_count = lahar_load_u32(block + AT_REGION_COUNT);
+}
+
 lahar_status lahar_journal_header_decode(const uint8_t block[LAHAR_JOURNAL_HEADER_SIZE],
                                          struct lahar_journal_header *header_out,
                                          lahar_error *error)
 {
-    if (memcmp(block, magic, sizeof magic) != 0) {
+    if (!lahar_journal_header_has_magic(block)) {
         return lahar_fail(error, LAHAR_CORRUPT, "no journal header");
     }
     /* Before the checksum, which a later version may place elsewhere. */
@@ -75,11 +90,7 @@ lahar_status lahar_journal_header_decode(const uint8_t block[LAHAR_JOURNAL_HEADE
         return lahar_fail(error, LAHAR_UNSUPPORTED, "journal with features %#x, key %u",
                           lahar_load_u32(block + AT_FEATURES), lahar_load_u32(block + AT_KEY_ID));
     }
-    header_out->store_id = lahar_load_u64(block + AT_STORE_ID);
-    header_out->session = lahar_load_u64(block + AT_SESSION);
-    header_out->generation = lahar_load_u64(block + AT_GENERATION);
-    header_out->region_size = lahar_load_u32(block + AT_REGION_SIZE);
-    header_out->region_count = lahar_load_u32(block + AT_REGION_COUNT);
+    lahar_journal_header_peek(block, header_out);
     if (header_out->region_size == 0 || header_out->region_size % LAHAR_IO_ALIGNMENT != 0 ||
         header_out->region_size > LAHAR_JOURNAL_REGION_SIZE_MAX || header_out->region_count == 0) {
         return lahar_fail(error, LAHAR_CORRUPT, "journal header with %u regions of %u bytes",

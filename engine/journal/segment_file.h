@@ -35,6 +35,10 @@ struct lahar_journal_header {
 
 void lahar_journal_header_encode(uint8_t block[LAHAR_JOURNAL_HEADER_SIZE],
                                  const struct lahar_journal_header *header);
+bool lahar_journal_header_has_magic(const uint8_t block[LAHAR_JOURNAL_HEADER_SIZE]);
+/* What the fields of a block say that need not be a header. */
+void lahar_journal_header_peek(const uint8_t block[LAHAR_JOURNAL_HEADER_SIZE],
+                               struct lahar_journal_header *header_out);
 /* LAHAR_CORRUPT: not a header; LAHAR_UNSUPPORTED: of a newer version. */
 lahar_status lahar_journal_header_decode(const uint8_t block[LAHAR_JOURNAL_HEADER_SIZE],
                                          struct lahar_journal_header *header_out,

@@ -474,6 +474,12 @@ static lahar_status open_writer(lahar_store *store, uint64_t deadline_ns, lahar_
         return status;
     }
     report_damage(store);
+    if (store->recovery.damaged_files != 0) {
+        lahar_store_log(store, LAHAR_LOG_ERROR,
+                        "%llu journal files have a damaged header and hold what cannot be told: "
+                        "kept as *.damaged",
+                        (unsigned long long)store->recovery.damaged_files);
+    }
     if (store->recovery.dropped_batches != 0) {
         lahar_store_log(store, LAHAR_LOG_WARNING,
                         "%llu batches behind a hole in the journals were never acknowledged as "
