@@ -249,9 +249,15 @@ void lahar_source_close(int descriptor)
 
 /* --- describing ---------------------------------------------------------------------- */
 
+/* Kept within the range of the type: file systems know times beyond the year 2262. */
 static int64_t nanoseconds(const struct statx_timestamp *time)
 {
-    return time->tv_sec * INT64_C(1000000000) + time->tv_nsec;
+    int64_t ns = 0;
+    if (__builtin_mul_overflow(time->tv_sec, INT64_C(1000000000), &ns) ||
+        __builtin_add_overflow(ns, (int64_t)time->tv_nsec, &ns)) {
+        return time->tv_sec < 0 ? INT64_MIN : INT64_MAX;
+    }
+    return ns;
 }
 
 static lahar_status describe(int directory, const char *name, int flags,

@@ -2,29 +2,25 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "engine/rollover/rollover_files.h"
 #include "engine/rollover/shard_build.h"
 #include "engine/segment/segment_format.h"
 #include "io/base/crc32c.h"
 #include "io/base/error.h"
+#include "io/whole_file.h"
 
 /* Size and checksum of a file beside an event file; false when it cannot be read. */
 static bool sum_file(lahar_store *store, const struct lahar_manifest_file *file, const char *suffix,
                      uint64_t *size_out, uint32_t *checksum_out)
 {
     char name[LAHAR_FILE_NAME_SIZE];
-    uint8_t *data = NULL;
-    size_t size = 0;
+    const uint64_t size_max =
+        strcmp(suffix, LAHAR_TOC_SUFFIX) == 0 ? lahar_toc_size(file->info.block_count) : UINT64_MAX;
     lahar_segment_file_name(&file->info, suffix, name);
-    if (lahar_manifest_read_file(store->io, lahar_volume_path(store, file->directory), name,
-                                 &store->allocator, &data, &size, NULL) != LAHAR_OK) {
-        return false;
-    }
-    *size_out = size;
-    *checksum_out = lahar_crc32c(0, data, size);
-    lahar_release(&store->allocator, data);
-    return true;
+    return lahar_io_sum_named(store->io, lahar_volume_path(store, file->directory), name, size_max,
+                              &store->allocator, size_out, checksum_out, NULL) == LAHAR_OK;
 }
 
 static bool is_toc_sound(lahar_store *store, const struct lahar_stored_file *file)

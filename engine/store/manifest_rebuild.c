@@ -19,9 +19,10 @@
 #include <string.h>
 
 #include "engine/journal/recovery_survey.h"
+#include "engine/segment/segment_format.h"
 #include "engine/store/manifest_copy.h"
-#include "io/base/crc32c.h"
 #include "io/base/error.h"
+#include "io/whole_file.h"
 
 /* Ids that may have been handed out beyond all that is left to see: twice the largest reserve. */
 #define UNSEEN_IDS (UINT64_C(1) << 27)
@@ -158,17 +159,11 @@ static bool sum_file(const struct rebuild *rebuild, const struct lahar_manifest_
 {
     lahar_store *store = rebuild->store;
     char name[LAHAR_FILE_NAME_SIZE];
-    uint8_t *data = NULL;
-    size_t size = 0;
+    const uint64_t size_max =
+        strcmp(suffix, LAHAR_TOC_SUFFIX) == 0 ? lahar_toc_size(file->info.block_count) : UINT64_MAX;
     lahar_segment_file_name(&file->info, suffix, name);
-    if (lahar_manifest_read_file(store->io, lahar_volume_path(store, file->directory), name,
-                                 &store->allocator, &data, &size, NULL) != LAHAR_OK) {
-        return false;
-    }
-    *size_out = size;
-    *checksum_out = lahar_crc32c(0, data, size);
-    lahar_release(&store->allocator, data);
-    return true;
+    return lahar_io_sum_named(store->io, lahar_volume_path(store, file->directory), name, size_max,
+                              &store->allocator, size_out, checksum_out, NULL) == LAHAR_OK;
 }
 
 static void set_aside(lahar_store *store, const char *directory, const char *name)

@@ -8,8 +8,8 @@
 
 #include "engine/event/row.h"
 #include "engine/store/store_state.h"
-#include "io/base/crc32c.h"
 #include "io/base/error.h"
+#include "io/whole_file.h"
 #include "lahar/inspect.h"
 
 enum {
@@ -46,13 +46,17 @@ static void advance(struct verification *verification, uint64_t bytes)
     }
 }
 
-/* The file's name relative to the store's directory. */
-static void relative_name(const struct lahar_segment_info *info, const char *suffix,
-                          char name_out[LAHAR_FILE_NAME_SIZE + 8])
+/* What findings call the file: its name relative to the store's directory or, in another volume,
+ * with the path of that. */
+static void finding_name(const struct verification *verification,
+                         const struct lahar_manifest_file *file, const char *suffix,
+                         char name_out[LAHAR_MANIFEST_PATH_SIZE])
 {
     char name[LAHAR_FILE_NAME_SIZE];
-    lahar_segment_file_name(info, suffix, name);
-    (void)snprintf(name_out, LAHAR_FILE_NAME_SIZE + 8, "events/%s", name);
+    const char *directory =
+        file->directory == 0 ? "events" : lahar_volume_path(verification->store, file->directory);
+    lahar_segment_file_name(&file->info, suffix, name);
+    (void)snprintf(name_out, LAHAR_MANIFEST_PATH_SIZE, "%s/%s", directory, name);
 }
 
 /* Only these are findings; anything else stops the verification. */
@@ -93,8 +97,8 @@ static void check_events(struct verification *verification, const struct lahar_s
             if (ordinal != info->first_ordinal + row ||
                 ordinal >= lahar_shard_document_count(file->shard) ||
                 lahar_shard_id(file->shard, ordinal) != id) {
-                char shard_name[LAHAR_FILE_NAME_SIZE + 8];
-                relative_name(&file->entry.info, ".shard", shard_name);
+                char shard_name[LAHAR_MANIFEST_PATH_SIZE];
+                finding_name(verification, &file->entry, ".shard", shard_name);
                 report(verification, shard_name, 0, id, id,
                        "the shard does not know the event under its ordinal");
             }
@@ -124,8 +128,8 @@ static lahar_status verify_events(struct verification *verification, struct laha
                                   lahar_error *error)
 {
     const struct lahar_segment_info *entry = &file->entry.info;
-    char name[LAHAR_FILE_NAME_SIZE + 8];
-    relative_name(entry, ".events", name);
+    char name[LAHAR_MANIFEST_PATH_SIZE];
+    finding_name(verification, &file->entry, ".events", name);
     LAHAR_TRY(verify_ends(verification, file, name, error));
     uint64_t event_count = 0;
     const uint32_t block_count = lahar_segment_describe(file->segment)->block_count;
@@ -164,29 +168,19 @@ static lahar_status verify_events(struct verification *verification, struct laha
 /* --- tables of contents and shards -------------------------------------------------------------
  */
 
-/* Reads a whole file in pieces and sums it. LAHAR_CORRUPT when it has another size. */
+/* LAHAR_CORRUPT when the file has another size. */
 static lahar_status sum_file(struct verification *verification, struct lahar_io_file *file,
                              uint64_t size, uint32_t *checksum_out, lahar_error *error)
 {
     struct lahar_io *io = verification->store->io;
     uint64_t found_size = 0;
-    uint32_t checksum = 0;
     LAHAR_TRY(io->ops->size(io, file, &found_size, error));
     if (found_size != size) {
         return lahar_fail(error, LAHAR_CORRUPT, "the file has %llu bytes, the manifest says %llu",
                           (unsigned long long)found_size, (unsigned long long)size);
     }
-    for (uint64_t offset = 0; offset < size;) {
-        size_t read = 0;
-        LAHAR_TRY(io->ops->read(io, file, offset, verification->buffer, READ_SIZE, &read, error));
-        if (read == 0) {
-            return lahar_fail(error, LAHAR_CORRUPT, "the file has become shorter");
-        }
-        checksum = lahar_crc32c(checksum, verification->buffer, read);
-        offset += read;
-    }
-    *checksum_out = checksum;
-    return LAHAR_OK;
+    return lahar_io_sum_file(io, file, verification->buffer, READ_SIZE, &found_size, checksum_out,
+                             error);
 }
 
 static lahar_status check_shard(struct verification *verification, struct lahar_stored_file *file,
@@ -227,8 +221,8 @@ static lahar_status verify_shard(struct verification *verification, struct lahar
     if (!is_damage(status)) {
         return lahar_fail(error, status, "%s", cause.message);
     }
-    char name[LAHAR_FILE_NAME_SIZE + 8];
-    relative_name(info, ".shard", name);
+    char name[LAHAR_MANIFEST_PATH_SIZE];
+    finding_name(verification, &file->entry, ".shard", name);
     report(verification, name, cause.offset, info->first_id, info->last_id, cause.message);
     return LAHAR_OK;
 }
@@ -265,8 +259,8 @@ static lahar_status verify_toc(struct verification *verification,
                                const struct lahar_stored_file *file, lahar_error *error)
 {
     const struct lahar_segment_info *info = &file->entry.info;
-    char name[LAHAR_FILE_NAME_SIZE + 8];
-    relative_name(info, ".toc", name);
+    char name[LAHAR_MANIFEST_PATH_SIZE];
+    finding_name(verification, &file->entry, ".toc", name);
     lahar_error cause = {0};
     const lahar_status status = check_toc(verification, &file->entry, name, &cause);
     advance(verification, info->toc_bytes);
@@ -333,8 +327,8 @@ static lahar_status verify_files(struct verification *verification, lahar_error 
     struct lahar_segment_set *set = verification->set;
     for (size_t i = 0; i < set->lost_count; i++) {
         const struct lahar_segment_info *info = &set->lost[i]->entry.info;
-        char name[LAHAR_FILE_NAME_SIZE + 8];
-        relative_name(info, ".events", name);
+        char name[LAHAR_MANIFEST_PATH_SIZE];
+        finding_name(verification, &set->lost[i]->entry, ".events", name);
         verification->result.file_count++;
         report(verification, name, 0, info->first_id, info->last_id,
                "the event file cannot be opened");

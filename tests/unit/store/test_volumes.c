@@ -393,6 +393,48 @@ Test(volumes, are_swept_of_unfinished_files_and_of_nobody_elses)
     tear_down(&fixture);
 }
 
+static unsigned finding_count;
+static char finding_files[8][128];
+
+static void note_finding(void *context, const lahar_finding *finding)
+{
+    (void)context;
+    (void)snprintf(finding_files[finding_count % 8], sizeof finding_files[0], "%s", finding->file);
+    finding_count++;
+}
+
+static lahar_status flip_toc(void *context, const char *name, bool is_directory)
+{
+    char path[128];
+    (void)snprintf(path, sizeof path, "d1/%.100s", name);
+    return is_directory || strstr(name, ".toc") == NULL
+               ? LAHAR_OK
+               : lahar_sim_disk_flip_bit(context, path, 8 * 60, NULL);
+}
+
+Test(volumes, are_named_by_what_verification_finds_in_them)
+{
+    struct store_fixture fixture;
+    struct lahar_io_ops ops;
+    set_up(&fixture, &ops, 10);
+    fill_all(&fixture);
+    cr_assert_eq(real_ops->list(fixture.io, "d1", flip_toc, fixture.disk, NULL), LAHAR_OK);
+    lahar_verify_result result = {.struct_size = sizeof result};
+    const lahar_verify_options options = {
+        .struct_size = sizeof options, .full = true, .on_finding = note_finding};
+    cr_assert_eq(lahar_verify(fixture.store, &options, &result, NULL), LAHAR_OK);
+    cr_assert_eq(result.finding_count, 1);
+    cr_assert_eq(finding_count, 1);
+    cr_assert_eq(strncmp(finding_files[0], "d1/0000", 7), 0, "%s", finding_files[0]);
+    cr_assert_not_null(strstr(finding_files[0], ".toc"));
+    /* It is the name of a file. */
+    struct lahar_io_file *file = NULL;
+    cr_assert_eq(real_ops->open(fixture.io, finding_files[0], LAHAR_IO_READ, &file, NULL),
+                 LAHAR_OK);
+    real_ops->close(fixture.io, file);
+    tear_down(&fixture);
+}
+
 /* --- the reserve of free space -------------------------------------------------------------- */
 
 Test(volumes, with_too_little_free_space_make_rollover_wait)
