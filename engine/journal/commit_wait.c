@@ -290,6 +290,9 @@ lahar_status lahar_journals_notify(struct lahar_journals *journals, uint64_t id,
                                    lahar_durable_callback callback, void *context,
                                    lahar_error *error)
 {
+    if (id == UINT64_MAX) {
+        return lahar_fail(error, LAHAR_INVALID, "no event has the id %llu", (unsigned long long)id);
+    }
     LAHAR_TRY(lahar_durable_wait_add(&journals->durable_wait, id, callback, context, error));
     lahar_journals_want(journals, above(journals, id));
     /* What rose before the request was added did not see it. */

@@ -57,6 +57,9 @@ lahar_status lahar_durable_wait(lahar_store *store, uint64_t id, uint64_t deadli
         return LAHAR_OK;
     }
     LAHAR_TRY(lahar_store_check_writable(store, error));
+    if (id == UINT64_MAX) {
+        return lahar_fail(error, LAHAR_INVALID, "no event has the id %llu", (unsigned long long)id);
+    }
     return lahar_store_wait_durable(store, id + 1, deadline_ns, error);
 }
 

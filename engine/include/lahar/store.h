@@ -201,7 +201,8 @@ LAHAR_API const char *lahar_stream_name(lahar_store *store, uint32_t stream);
 LAHAR_API uint64_t lahar_durable_id(lahar_store *store);
 
 /* Waits until lahar_durable_id(store) > id. LAHAR_TIMEOUT, LAHAR_POISONED,
- * LAHAR_NO_SPACE (the event may still become durable), LAHAR_CLOSED. */
+ * LAHAR_NO_SPACE (the event may still become durable), LAHAR_CLOSED,
+ * LAHAR_INVALID: UINT64_MAX is the id of no event. */
 LAHAR_API LAHAR_NODISCARD lahar_status lahar_durable_wait(lahar_store *store, uint64_t id,
                                                           uint64_t deadline_ns, lahar_error *error);
 

@@ -73,6 +73,25 @@ Test(store_session, reads_the_age_clock_under_the_lock_of_the_manifest)
     store_fixture_deinit(&fixture);
 }
 
+static void ignore(void *context, uint64_t id, lahar_status status)
+{
+    (void)context;
+    (void)id;
+    (void)status;
+}
+
+Test(store_session, knows_no_event_of_the_largest_id)
+{
+    struct store_fixture fixture;
+    store_fixture_init(&fixture, 3);
+    store_fixture_open(&fixture);
+    cr_assert_eq(lahar_durable_wait(fixture.store, UINT64_MAX, LAHAR_NO_WAIT, NULL), LAHAR_INVALID);
+    cr_assert_eq(lahar_durable_notify(fixture.store, UINT64_MAX, ignore, NULL, NULL),
+                 LAHAR_INVALID);
+    store_fixture_close(&fixture);
+    store_fixture_deinit(&fixture);
+}
+
 Test(store_session, complains_once_of_a_full_disk_and_does_not_hammer_it)
 {
     struct store_fixture fixture;
