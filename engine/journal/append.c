@@ -48,8 +48,7 @@ static lahar_status check_state(struct lahar_journals *journals, lahar_error *er
     return lahar_journals_health(journals, error);
 }
 
-/* --- one attempt -------------------------------------------------------------------------------
- */
+/* --- one attempt -------------------------------------------------------------------------- */
 
 /* Takes a place in one of the active journals, the producer's own first. Those that go on to wait
  * for stable storage gather in few journals, whatever else the others are used for. */
@@ -192,8 +191,7 @@ static lahar_status try_append(struct lahar_journals *journals, uint32_t produce
     return LAHAR_OK;
 }
 
-/* --- appending ----------------------------------------------------------------------------------
- */
+/* --- appending ---------------------------------------------------------------------------- */
 
 /* Lets the writers and the walker do what makes room. False: waiting is over. */
 static lahar_status wait_for_room(struct lahar_journals *journals, uint32_t ticket, uint64_t end_ns,

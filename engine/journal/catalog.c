@@ -503,8 +503,7 @@ void lahar_catalog_forget(struct lahar_catalog *catalog, uint64_t rolled_id)
     lahar_catalog_walk(catalog);
 }
 
-/* --- offsets and statistics --------------------------------------------------------------------
- */
+/* --- offsets and statistics --------------------------------------------------------------- */
 
 static lahar_status visit_records(uint64_t id, const uint8_t *data, uint32_t size,
                                   lahar_status (*visit)(void *context,

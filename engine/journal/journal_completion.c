@@ -60,8 +60,7 @@ void lahar_journal_submit(struct lahar_write *write)
     }
 }
 
-/* --- the durable position ----------------------------------------------------------------------
- */
+/* --- the durable position ----------------------------------------------------------------- */
 
 static bool is_complete(const struct lahar_chunk *chunk)
 {

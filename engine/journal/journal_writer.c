@@ -574,8 +574,7 @@ bool lahar_journal_needs_writer(const struct lahar_journal *journal)
     return find_unsubmitted(journal) != NULL || journal->write_count != 0 || wants_chunk(journal);
 }
 
-/* --- the step ------------------------------------------------------------------------------------
- */
+/* --- the step ----------------------------------------------------------------------------- */
 
 /* Operations that met a full disk or a refusing queue. */
 static bool retry_held(struct lahar_journal *journal, uint64_t now_ns)

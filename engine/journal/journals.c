@@ -512,8 +512,7 @@ void lahar_journals_destroy(struct lahar_journals *journals)
     lahar_release(allocator, block);
 }
 
-/* --- steps and statistics ------------------------------------------------------------------------
- */
+/* --- steps and statistics ----------------------------------------------------------------- */
 
 bool lahar_journals_step(struct lahar_journals *journals, uint32_t journal)
 {

@@ -104,8 +104,7 @@ static lahar_status cut(struct lahar_recovery_scan *scan, const uint64_t *requir
     return LAHAR_OK;
 }
 
-/* --- the result ----------------------------------------------------------------------------------
- */
+/* --- the result --------------------------------------------------------------------------- */
 
 /* Moves the kept frames to the front; returns how many there are. */
 static size_t keep_kept(struct lahar_recovery_memory *memory)

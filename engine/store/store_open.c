@@ -81,8 +81,7 @@ struct lahar_stored_place lahar_store_place(lahar_store *store, uint32_t volume)
                                        .allocator = &store->allocator};
 }
 
-/* --- making and freeing -------------------------------------------------------------------------
- */
+/* --- making and freeing ------------------------------------------------------------------- */
 
 static lahar_status join_path(lahar_store *store, const char *name, char **path_out,
                               lahar_error *error)
@@ -229,8 +228,7 @@ static void release_store(lahar_store *store)
     release_memory(store);
 }
 
-/* --- reading what is there ----------------------------------------------------------------------
- */
+/* --- reading what is there ---------------------------------------------------------------- */
 
 static lahar_status open_files(lahar_store *store, lahar_error *error)
 {

@@ -165,8 +165,7 @@ static lahar_status verify_events(struct verification *verification, struct laha
     return LAHAR_OK;
 }
 
-/* --- tables of contents and shards -------------------------------------------------------------
- */
+/* --- tables of contents and shards -------------------------------------------------------- */
 
 /* LAHAR_CORRUPT when the file has another size. */
 static lahar_status sum_file(struct verification *verification, struct lahar_io_file *file,
@@ -275,8 +274,7 @@ static lahar_status verify_toc(struct verification *verification,
     return LAHAR_OK;
 }
 
-/* --- everything ----------------------------------------------------------------------------------
- */
+/* --- everything --------------------------------------------------------------------------- */
 
 static void verify_manifest(struct verification *verification)
 {
