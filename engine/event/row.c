@@ -15,33 +15,6 @@ enum {
 
 /* --- encoding -------------------------------------------------------------------- */
 
-/* Copies without a call for the sizes that values have; a library memcpy of unknown
- * size costs as much as the rest of a value. */
-static inline uint8_t *copy_bytes(uint8_t *to, const void *from, size_t size)
-{
-    const uint8_t *source = from;
-    if (size > 64) {
-        memcpy(to, source, size);
-    } else if (size > 32) {
-        memcpy(to, source, 32);
-        memcpy(to + size - 32, source + size - 32, 32);
-    } else if (size >= 16) {
-        memcpy(to, source, 16);
-        memcpy(to + size - 16, source + size - 16, 16);
-    } else if (size >= 8) {
-        memcpy(to, source, 8);
-        memcpy(to + size - 8, source + size - 8, 8);
-    } else if (size >= 4) {
-        memcpy(to, source, 4);
-        memcpy(to + size - 4, source + size - 4, 4);
-    } else if (size != 0) {
-        to[0] = source[0];
-        to[size / 2] = source[size / 2];
-        to[size - 1] = source[size - 1];
-    }
-    return to + size;
-}
-
 static inline uint8_t *put_size(uint8_t *to, size_t size)
 {
     if (size < 0x80) {
@@ -54,7 +27,7 @@ static inline uint8_t *put_size(uint8_t *to, size_t size)
 static inline uint8_t *put_sized(uint8_t *to, const lahar_bytes *bytes)
 {
     to = put_size(to, bytes->size);
-    return copy_bytes(to, bytes->data, bytes->size);
+    return lahar_copy_short(to, bytes->data, bytes->size);
 }
 
 /* A row being written at the end of a buffer. */
@@ -121,7 +94,7 @@ static inline uint8_t *put_pair(uint8_t *to, const lahar_pair *pair)
         return to + 1;
     }
     to = put_size(to, pair->value.size + 1);
-    return copy_bytes(to, pair->value.data, pair->value.size);
+    return lahar_copy_short(to, pair->value.data, pair->value.size);
 }
 
 /* Pairs that may be too much for an event: room is made for each by itself. */
@@ -203,7 +176,8 @@ static inline uint8_t *put_value(struct row_writer *writer, uint8_t *to, const l
         return to + 1;
     case LAHAR_LIST_UUID:
         to = lahar_put_varint(to, value->as.uuids.count);
-        return copy_bytes(to, value->as.uuids.items, value->as.uuids.count * sizeof(lahar_uuid));
+        return lahar_copy_short(to, value->as.uuids.items,
+                                value->as.uuids.count * sizeof(lahar_uuid));
     case LAHAR_LIST_KEYWORD:
         return put_keywords(writer, to, value);
     case LAHAR_MAP:

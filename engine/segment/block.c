@@ -91,6 +91,7 @@ static lahar_status check_ids(const struct lahar_block *block, lahar_error *erro
 static uint64_t estimate_charge(const struct lahar_block *block, size_t size)
 {
     uint64_t charge = sizeof *block + size + block->header.image_size + block->arena.used_bytes;
+    bool has_joined = false; /* texts put together, which are no larger than the rows */
     for (uint32_t i = 0; i < block->column_count; i++) {
         const struct lahar_block_column *column = &block->columns[i];
         if (column->is_part) {
@@ -98,7 +99,9 @@ static uint64_t estimate_charge(const struct lahar_block *block, size_t size)
         }
         charge += (uint64_t)column->slot_count * 8 + (uint64_t)column->entry_count * 8;
         if (column->entries_encoding == LAHAR_ENTRIES_TEMPLATES) {
-            charge += block->header.raw_size + lahar_text_plan_charge(block, column);
+            charge += lahar_text_plan_charge(block, column);
+            charge += has_joined ? 0 : block->header.raw_size;
+            has_joined = true;
         } else if (column->entries_encoding != LAHAR_ENTRIES_RAW) {
             charge += (uint64_t)column->entry_count * 32;
         }

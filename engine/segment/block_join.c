@@ -16,7 +16,8 @@ struct join {
     const struct lahar_block_column *template_column;
     const struct lahar_text_plan *plan;
     uint32_t *next_slots; /* by variable */
-    uint8_t *bytes;       /* the texts, room for as many bytes as rows had */
+    uint8_t *bytes;       /* the texts */
+    uint64_t room;        /* bytes that they can have at most */
     uint32_t *ends;
 };
 
@@ -66,6 +67,38 @@ static lahar_status make_plan(struct join *join, lahar_error *error)
     return lahar_text_plan_make(block, join->texts, texts, &join->plan, error);
 }
 
+static const struct lahar_block_column *variable_column(const struct join *join, uint32_t variable)
+{
+    return &join->block->columns[join->texts->templates + 1 + variable];
+}
+
+/* Bytes of all slots of a variable. */
+static uint64_t measure_variable(const struct lahar_block_column *column)
+{
+    if (column->ends == NULL) {
+        return (uint64_t)column->slot_count * column->fixed_size;
+    }
+    uint64_t size = 0;
+    for (uint32_t slot = 0; slot < column->slot_count; slot++) {
+        size += entry_of(column, lahar_block_code(column, slot)).size;
+    }
+    return size;
+}
+
+/* Bytes that all texts have at most: when templates and variables agree, only gaps are counted that
+ * have no bytes of their own. */
+static uint64_t measure(const struct join *join)
+{
+    uint64_t size = 0;
+    for (uint32_t entry = 0; entry < join->texts->entry_count; entry++) {
+        size += join->plan->templates[lahar_block_code(join->template_column, entry)].size;
+    }
+    for (uint32_t i = 0; i < join->texts->variable_count; i++) {
+        size += measure_variable(variable_column(join, i));
+    }
+    return size;
+}
+
 /* Puts one text at to, which has room bytes; its size, or UINT64_MAX when it does not fit or a
  * variable is missing. */
 static uint64_t join_text(struct join *join, const struct lahar_text_template *template,
@@ -81,7 +114,7 @@ static uint64_t join_text(struct join *join, const struct lahar_text_template *t
         if (literal_size > room - size) {
             return UINT64_MAX;
         }
-        memcpy(to + size, next, literal_size);
+        (void)lahar_copy_short(to + size, next, literal_size);
         size += literal_size;
         next += literal_size;
         if (found == NULL) {
@@ -89,8 +122,7 @@ static uint64_t join_text(struct join *join, const struct lahar_text_template *t
         }
         next++;
         const uint32_t variable = join->plan->variables[gap++];
-        const struct lahar_block_column *column =
-            &join->block->columns[join->texts->templates + 1 + variable];
+        const struct lahar_block_column *column = variable_column(join, variable);
         const uint32_t slot = join->next_slots[variable]++;
         if (slot >= column->slot_count) {
             return UINT64_MAX;
@@ -99,7 +131,7 @@ static uint64_t join_text(struct join *join, const struct lahar_text_template *t
         if (value.size == 0 || value.size > room - size) {
             return UINT64_MAX;
         }
-        memcpy(to + size, value.data, value.size);
+        (void)lahar_copy_short(to + size, value.data, value.size);
         size += value.size;
     }
     return size;
@@ -108,13 +140,11 @@ static uint64_t join_text(struct join *join, const struct lahar_text_template *t
 static lahar_status join_all(struct join *join, struct lahar_block_column *texts,
                              lahar_error *error)
 {
-    struct lahar_block *block = join->block;
-    const uint64_t room = block->header.raw_size;
     uint64_t at = 0;
     for (uint32_t entry = 0; entry < texts->entry_count; entry++) {
         const uint32_t number = lahar_block_code(join->template_column, entry);
         const uint64_t size =
-            join_text(join, &join->plan->templates[number], join->bytes + at, room - at);
+            join_text(join, &join->plan->templates[number], join->bytes + at, join->room - at);
         if (size == UINT64_MAX) {
             return fail_texts(error);
         }
@@ -122,7 +152,7 @@ static lahar_status join_all(struct join *join, struct lahar_block_column *texts
         join->ends[entry] = (uint32_t)at;
     }
     for (uint32_t i = 0; i < texts->variable_count; i++) {
-        if (join->next_slots[i] != block->columns[texts->templates + 1 + i].slot_count) {
+        if (join->next_slots[i] != variable_column(join, i)->slot_count) {
             return fail_texts(error);
         }
     }
@@ -145,33 +175,33 @@ static void forget_parts(struct lahar_block *block, const struct lahar_block_col
     }
 }
 
+/* Decodes the parts and joins them; the texts go to kept, an arena of the block. */
 static lahar_status join_parts(struct join *join, struct lahar_block_column *texts,
-                               lahar_error *error)
+                               struct lahar_arena *kept, lahar_error *error)
 {
     for (uint32_t i = 0; i <= texts->variable_count; i++) {
         LAHAR_TRY(need_all(join->block, texts->templates + i, error));
     }
     LAHAR_TRY(make_plan(join, error));
+    const uint64_t room = measure(join);
+    join->room = room < join->block->header.raw_size ? room : join->block->header.raw_size;
+    join->bytes = lahar_arena_allocate(kept, (size_t)join->room + 1);
+    join->ends = lahar_arena_allocate(kept, (size_t)texts->entry_count * sizeof(uint32_t));
+    if (join->bytes == NULL || join->ends == NULL) {
+        return fail_memory(error);
+    }
     return join_all(join, texts, error);
 }
 
 lahar_status lahar_block_join_texts(struct lahar_block *block, uint32_t number, lahar_error *error)
 {
     struct lahar_block_column *texts = &block->columns[number];
-    const uint64_t room = block->header.raw_size;
     struct join join = {
-        .block = block,
-        .texts = texts,
-        .template_column = &block->columns[texts->templates],
-        .bytes = lahar_arena_allocate(&block->arena, (size_t)room + 1),
-        .ends = lahar_arena_allocate(&block->arena, (size_t)texts->entry_count * sizeof(uint32_t))};
-    if (join.bytes == NULL || join.ends == NULL) {
-        return fail_memory(error);
-    }
+        .block = block, .texts = texts, .template_column = &block->columns[texts->templates]};
     /* What is decoded of the parts is several times the texts and of no use afterwards. */
-    const struct lahar_arena kept = block->arena;
+    struct lahar_arena kept = block->arena;
     lahar_arena_init(&block->arena, block->allocator, 0);
-    const lahar_status status = join_parts(&join, texts, error);
+    const lahar_status status = join_parts(&join, texts, &kept, error);
     forget_parts(block, texts);
     lahar_arena_deinit(&block->arena);
     block->arena = kept;

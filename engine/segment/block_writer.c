@@ -7,6 +7,7 @@
 #include "engine/segment/block_format.h"
 #include "engine/segment/column_encode.h"
 #include "engine/segment/scope_writer.h"
+#include "engine/segment/uuid_text.h"
 #include "io/base/crc32c.h"
 #include "io/base/error.h"
 
@@ -193,27 +194,27 @@ static enum lahar_block_group group_of(const struct lahar_element *element)
     }
 }
 
-static void place_map(struct lahar_block_writer *writer, struct lahar_map_scope *map)
+/* Whether splitting keywords may be of use: they are not numbers nor uuids, which are stored well
+ * as they are. */
+static bool may_split_keywords(const struct lahar_column *column)
 {
-    uint32_t written = 0;
-    for (uint32_t i = 0; i < map->count; i++) {
-        struct lahar_element *element = map->elements[i];
-        if (element->is_used) {
-            element->written = written++;
-            place(writer, &element->column, LAHAR_GROUP_ATTRIBUTES);
-            if (element->has_second) {
-                place(writer, &element->second, LAHAR_GROUP_ATTRIBUTES);
-            }
-        }
-    }
+    const bool is_uuid =
+        column->size_min == LAHAR_UUID_TEXT_SIZE && column->size_max == column->size_min;
+    return column->data.size >= LAHAR_TEXT_SPLIT_SIZE_MIN &&
+           column->size_max > LAHAR_DECIMAL_SIZE_MAX && !is_uuid;
 }
 
-/* Splits the texts of an element into columns, which are placed behind all others by
- * place_splits. False when memory is refused. */
+/* Splits the texts or keywords of an element, which has been placed last, into columns that are
+ * placed behind all others by place_splits. False when memory is refused. */
 static bool split_texts(struct lahar_block_writer *writer, struct lahar_element *element)
 {
-    if (element->split == NULL || writer->compressor == NULL) {
+    if (writer->compressor == NULL ||
+        (element->type == LAHAR_KEYWORD && !may_split_keywords(&element->column))) {
         return true;
+    }
+    if (element->split == NULL && (element->type != LAHAR_KEYWORD ||
+                                   !lahar_element_make_split(element, &writer->allocator))) {
+        return element->type != LAHAR_KEYWORD;
     }
     if (!lahar_text_split_run(element->split, &element->column, &element->is_split)) {
         return false;
@@ -229,6 +230,24 @@ static bool split_texts(struct lahar_block_writer *writer, struct lahar_element 
     return true;
 }
 
+static bool place_map(struct lahar_block_writer *writer, struct lahar_map_scope *map)
+{
+    uint32_t written = 0;
+    for (uint32_t i = 0; i < map->count; i++) {
+        struct lahar_element *element = map->elements[i];
+        if (element->is_used) {
+            element->written = written++;
+            place(writer, &element->column, LAHAR_GROUP_ATTRIBUTES);
+            if (element->has_second) {
+                place(writer, &element->second, LAHAR_GROUP_ATTRIBUTES);
+            } else if (!split_texts(writer, element)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 static void mark_variable(struct lahar_block_writer *writer)
 {
     if (!writer->placed.has_failed) {
@@ -238,20 +257,34 @@ static void mark_variable(struct lahar_block_writer *writer)
     }
 }
 
+/* Places the columns of an element's templates and variables. */
+static void place_split(struct lahar_block_writer *writer, const struct lahar_element *element,
+                        enum lahar_block_group group)
+{
+    if (!element->is_used || !element->is_split) {
+        return;
+    }
+    place(writer, &element->split->templates, group);
+    for (uint32_t k = 0; k < element->split->variable_count; k++) {
+        struct lahar_column *column = &element->split->variables[k]->column;
+        if (column->slot_count != 0) {
+            place(writer, column, group);
+            mark_variable(writer);
+        }
+    }
+}
+
+/* In the order of the columns that they belong to. */
 static void place_splits(struct lahar_block_writer *writer)
 {
     for (uint32_t i = 0; i < writer->scope.stream->field_count; i++) {
-        struct lahar_element *element = writer->scope.elements[i];
-        if (element == NULL || !element->is_used || !element->is_split) {
+        const struct lahar_element *element = writer->scope.elements[i];
+        if (element == NULL || !element->is_used) {
             continue;
         }
-        place(writer, &element->split->templates, LAHAR_GROUP_TEXT);
-        for (uint32_t k = 0; k < element->split->variable_count; k++) {
-            struct lahar_column *column = &element->split->variables[k]->column;
-            if (column->slot_count != 0) {
-                place(writer, column, LAHAR_GROUP_TEXT);
-                mark_variable(writer);
-            }
+        place_split(writer, element, group_of(element));
+        for (uint32_t k = 1; element->map != NULL && k < element->map->count; k++) {
+            place_split(writer, element->map->elements[k], LAHAR_GROUP_ATTRIBUTES);
         }
     }
 }
@@ -279,8 +312,8 @@ static bool place_columns(struct lahar_block_writer *writer)
         if (element->has_second) {
             place(writer, &element->second, LAHAR_GROUP_FIELDS);
         }
-        if (element->map != NULL) {
-            place_map(writer, element->map);
+        if (element->map != NULL && !place_map(writer, element->map)) {
+            return false;
         }
     }
     place_splits(writer);

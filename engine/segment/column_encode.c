@@ -10,7 +10,6 @@ enum {
     SOURCE_COUNT_MAX = 8,
     SECTION_SHARED_MIN = 24,      /* smaller ones are not worth a look */
     SECTION_REMEMBERED_MAX = 128, /* sections that later ones are compared with */
-    DECIMAL_SIZE_MAX = 18,        /* digits that fit an int64 */
     HEX_SIZE_MIN = 8,
     HEX_SIZE_MAX = 254
 };
@@ -326,7 +325,7 @@ static bool try_uuid_text(struct lahar_column_encoder *encoder, const struct lah
 
 static bool parse_decimal(const uint8_t *data, uint32_t size, uint64_t *value_out)
 {
-    if (size == 0 || size > DECIMAL_SIZE_MAX || (data[0] == '0' && size > 1)) {
+    if (size == 0 || size > LAHAR_DECIMAL_SIZE_MAX || (data[0] == '0' && size > 1)) {
         return false;
     }
     uint64_t value = 0;
@@ -345,7 +344,7 @@ static bool parse_decimal(const uint8_t *data, uint32_t size, uint64_t *value_ou
 static bool try_decimal(struct lahar_column_encoder *encoder, struct lahar_placed_column *placed)
 {
     const struct lahar_column *column = placed->column;
-    if (column->size_min == 0 || column->size_max > DECIMAL_SIZE_MAX) {
+    if (column->size_min == 0 || column->size_max > LAHAR_DECIMAL_SIZE_MAX) {
         return false;
     }
     lahar_buffer_clear(&encoder->numbers);
@@ -373,7 +372,7 @@ static bool try_padded(struct lahar_column_encoder *encoder, struct lahar_placed
 {
     const struct lahar_column *column = placed->column;
     const uint32_t size = column->size_min;
-    if (size == 0 || size != column->size_max || size > DECIMAL_SIZE_MAX) {
+    if (size == 0 || size != column->size_max || size > LAHAR_DECIMAL_SIZE_MAX) {
         return false;
     }
     for (size_t i = 0; i < column->data.size; i++) {

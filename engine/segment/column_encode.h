@@ -9,6 +9,10 @@
 #include "engine/segment/text_split.h"
 #include "io/base/buffer.h"
 
+enum {
+    LAHAR_DECIMAL_SIZE_MAX = 18 /* digits that fit an int64 */
+};
+
 /* Column groups, by what reads them together. */
 enum lahar_block_group {
     LAHAR_GROUP_HEAD = 0,       /* ids and times */

@@ -198,27 +198,6 @@ bool lahar_column_grow_cells(struct lahar_column *column)
     return true;
 }
 
-/* Copies without a call for the sizes that most values have. */
-static inline void copy_bytes(uint8_t *to, const uint8_t *from, size_t size)
-{
-    if (size > 32) {
-        memcpy(to, from, size);
-    } else if (size >= 16) {
-        memcpy(to, from, 16);
-        memcpy(to + size - 16, from + size - 16, 16);
-    } else if (size >= 8) {
-        memcpy(to, from, 8);
-        memcpy(to + size - 8, from + size - 8, 8);
-    } else if (size >= 4) {
-        memcpy(to, from, 4);
-        memcpy(to + size - 4, from + size - 4, 4);
-    } else if (size != 0) {
-        to[0] = from[0];
-        to[size / 2] = from[size / 2];
-        to[size - 1] = from[size - 1];
-    }
-}
-
 /* Takes the value at data as a new entry. */
 static ALWAYS_INLINE bool put_entry(struct lahar_column *column, const void *data, size_t size)
 {
@@ -226,7 +205,7 @@ static ALWAYS_INLINE bool put_entry(struct lahar_column *column, const void *dat
         return false;
     }
     if (size != 0) {
-        copy_bytes(column->data.data + column->data.size, data, size);
+        (void)lahar_copy_short(column->data.data + column->data.size, data, size);
         column->data.size += size;
     }
     if (column->kind == LAHAR_COLUMN_BYTES) {

@@ -51,6 +51,16 @@ static enum lahar_column_kind kind_of(lahar_type type)
     }
 }
 
+bool lahar_element_make_split(struct lahar_element *element, const lahar_allocator *allocator)
+{
+    element->split = lahar_allocate(allocator, sizeof *element->split);
+    if (element->split == NULL) {
+        return false;
+    }
+    lahar_text_split_init(element->split, element->type == LAHAR_KEYWORD, allocator);
+    return true;
+}
+
 static struct lahar_element *create_element(lahar_type type, const lahar_allocator *allocator)
 {
     struct lahar_element *element = lahar_allocate_zeroed(allocator, 1, sizeof *element);
@@ -69,12 +79,10 @@ static struct lahar_element *create_element(lahar_type type, const lahar_allocat
                           allocator);
     }
     if (type == LAHAR_TEXT) {
-        element->split = lahar_allocate(allocator, sizeof *element->split);
-        if (element->split == NULL) {
+        if (!lahar_element_make_split(element, allocator)) {
             destroy_element(element, allocator);
             return NULL;
         }
-        lahar_text_split_init(element->split, allocator);
     }
     return element;
 }

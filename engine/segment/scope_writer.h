@@ -28,7 +28,7 @@ struct lahar_element {
     struct lahar_column column;     /* values; of a list its item counts, of a map its shapes */
     struct lahar_column second;     /* items of a list; values of a map's unnamed keys */
     struct lahar_map_scope *map;    /* of a map field, owned */
-    struct lahar_text_split *split; /* of a text field, owned */
+    struct lahar_text_split *split; /* of texts, and of keywords once it may be of use; owned */
     bool is_split;                  /* this block's texts are in it */
     uint8_t *key;                   /* of a map's element, owned; NULL for the unnamed ones */
     uint32_t key_size;
@@ -90,6 +90,9 @@ lahar_status lahar_scope_writer_add_row(struct lahar_scope_writer *scope, uint32
                                         const uint8_t *data, size_t size, lahar_error *error);
 /* Moves what waits in the stage into the columns; false when memory is refused. */
 bool lahar_scope_writer_fill(struct lahar_scope_writer *scope);
+
+/* Gives the element, which has none, what splits its texts; false when memory is refused. */
+bool lahar_element_make_split(struct lahar_element *element, const lahar_allocator *allocator);
 
 /* --- between the files of the scope --- */
 

@@ -10,6 +10,7 @@ struct classes {
     uint32_t digits;
     uint32_t words; /* letters, digits and '_' */
     uint32_t hyphens;
+    uint32_t hexadecimals; /* digits and 'a' .. 'f' */
 };
 
 #ifdef __SSE2__
@@ -33,6 +34,7 @@ static inline struct classes classify(const uint8_t *text)
         .digits = (uint32_t)_mm_movemask_epi8(digits),
         .words = (uint32_t)_mm_movemask_epi8(words),
         .hyphens = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('-'))),
+        .hexadecimals = (uint32_t)_mm_movemask_epi8(_mm_or_si128(digits, in_range(bytes, 'a', 6))),
     };
 }
 
@@ -47,11 +49,19 @@ static inline struct classes classify(const uint8_t *text)
         classes.digits |= is_digit << i;
         classes.words |= (is_digit | is_letter | (text[i] == '_')) << i;
         classes.hyphens |= (uint32_t)(text[i] == '-') << i;
+        classes.hexadecimals |= (is_digit | ((uint8_t)(text[i] - 'a') < 6)) << i;
     }
     return classes;
 }
 
 #endif
+
+/* The bits of bytes in the word that begins at start which lie in the text. */
+static inline uint64_t bits_inside(size_t size, size_t start)
+{
+    const size_t left = size - start;
+    return left >= 64 ? UINT64_MAX : (UINT64_C(1) << left) - 1;
+}
 
 void lahar_text_runs_find(const struct lahar_text_runs *runs, const uint8_t *text, size_t size)
 {
@@ -69,10 +79,10 @@ void lahar_text_runs_find(const struct lahar_text_runs *runs, const uint8_t *tex
             hyphens |= (uint64_t)classes.hyphens << (part * 16);
         }
         if (size / 64 == word) {
-            const uint64_t mask = (UINT64_C(1) << (size % 64)) - 1;
-            digits &= mask;
-            words &= mask;
-            hyphens &= mask;
+            const uint64_t inside = bits_inside(size, word * 64);
+            digits &= inside;
+            words &= inside;
+            hyphens &= inside;
         }
         /* An inner hyphen has a word's byte on both sides, perhaps in the neighbouring word. */
         if (word > 0) {
@@ -83,5 +93,28 @@ void lahar_text_runs_find(const struct lahar_text_runs *runs, const uint8_t *tex
         runs->runs[word] = words | (open & words >> 1);
         pending_hyphens = open & (UINT64_C(1) << 63);
         before = words;
+    }
+}
+
+void lahar_text_runs_find_numbers(const struct lahar_text_runs *runs, const uint8_t *text,
+                                  size_t size)
+{
+    const size_t word_count = lahar_text_runs_words(size);
+    for (size_t word = 0; word < word_count; word++) {
+        const size_t start = word * 64;
+        uint64_t digits = 0;
+        uint64_t bits = 0;
+        for (size_t part = 0; part < 4 && start + part * 16 < size; part++) {
+            const struct classes classes = classify(text + start + part * 16);
+            digits |= (uint64_t)classes.digits << (part * 16);
+            bits |= (uint64_t)classes.hexadecimals << (part * 16);
+        }
+        bits &= start < size ? bits_inside(size, start) : 0;
+        /* The first places of three in a row, and from these the three. A run that reaches across
+         * words is taken for two. */
+        bits &= bits >> 1 & bits >> 2;
+        bits |= bits << 1 | bits << 2;
+        runs->runs[word] = bits;
+        runs->digits[word] = digits & bits;
     }
 }

@@ -21,6 +21,11 @@ static inline size_t lahar_text_runs_words(size_t size)
 /* Fills both. The text can be read up to 15 bytes further than its size. */
 void lahar_text_runs_find(const struct lahar_text_runs *runs, const uint8_t *text, size_t size);
 
+/* The same for keywords, of which runs are those of lower-case hexadecimal digits, three at
+ * least: numbers and hashes inside names and paths. */
+void lahar_text_runs_find_numbers(const struct lahar_text_runs *runs, const uint8_t *text,
+                                  size_t size);
+
 /* The first bit from i on that is set, or the end of size bits. */
 static inline uint32_t lahar_bits_next(const uint64_t *bits, uint32_t size, uint32_t i)
 {

@@ -7,7 +7,6 @@
 
 enum {
     TEXT_COUNT_MIN = 32,      /* fewer are not worth the columns */
-    TEXT_SIZE_MIN = 8 * 1024, /* bytes of them all */
     VARIABLE_COUNT_MAX = 128, /* columns of a block */
     GAP_COUNT_MAX = 64,       /* of a text; what follows stays in the template */
     FILL_COUNT = 128,         /* texts between filling the columns of variables */
@@ -23,9 +22,10 @@ struct span {
     uint32_t size;
 };
 
-void lahar_text_split_init(struct lahar_text_split *split, const lahar_allocator *allocator)
+void lahar_text_split_init(struct lahar_text_split *split, bool is_of_keywords,
+                           const lahar_allocator *allocator)
 {
-    *split = (struct lahar_text_split){.allocator = allocator};
+    *split = (struct lahar_text_split){.is_of_keywords = is_of_keywords, .allocator = allocator};
     lahar_column_init(&split->templates, LAHAR_COLUMN_BYTES, allocator);
     lahar_buffer_init(&split->starts, allocator);
     lahar_buffer_init(&split->gaps, allocator);
@@ -104,7 +104,11 @@ static uint32_t split_text(struct lahar_text_split *split, const uint8_t *text, 
     uint8_t *to = split->text.data;
     uint32_t count = 0;
     uint32_t literal_start = 0;
-    lahar_text_runs_find(&runs, text, size);
+    if (split->is_of_keywords) {
+        lahar_text_runs_find_numbers(&runs, text, size);
+    } else {
+        lahar_text_runs_find(&runs, text, size);
+    }
     while (count < GAP_COUNT_MAX) {
         const uint32_t digit = lahar_bits_next(runs.digits, size, literal_start);
         if (digit == size) {
@@ -293,7 +297,7 @@ bool lahar_text_split_run(struct lahar_text_split *split, struct lahar_column *t
         split->pause_blocks--;
         return true;
     }
-    if (texts->entry_count < TEXT_COUNT_MIN || texts->data.size < TEXT_SIZE_MIN ||
+    if (texts->entry_count < TEXT_COUNT_MIN || texts->data.size < LAHAR_TEXT_SPLIT_SIZE_MIN ||
         memchr(texts->data.data, LAHAR_TEMPLATE_GAP, texts->data.size) != NULL) {
         return true;
     }

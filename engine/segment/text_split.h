@@ -13,6 +13,10 @@
 
 #include "engine/segment/column_writer.h"
 
+enum {
+    LAHAR_TEXT_SPLIT_SIZE_MIN = 8 * 1024 /* bytes of the texts of a column that is worth it */
+};
+
 struct lahar_text_variable {
     struct lahar_column column; /* a slot for each text that has it */
     uint64_t key;               /* of the place */
@@ -30,11 +34,13 @@ struct lahar_text_split {
     struct lahar_buffer spans;   /* its variables */
     struct lahar_buffer bits;    /* u64: of struct lahar_text_runs */
     struct lahar_buffer scratch; /* of filling columns */
+    bool is_of_keywords;         /* variables are numbers and hashes */
     uint32_t pause_blocks;       /* still to be stored as they are */
     const lahar_allocator *allocator;
 };
 
-void lahar_text_split_init(struct lahar_text_split *split, const lahar_allocator *allocator);
+void lahar_text_split_init(struct lahar_text_split *split, bool is_of_keywords,
+                           const lahar_allocator *allocator);
 void lahar_text_split_deinit(struct lahar_text_split *split);
 /* Readies for the next block. */
 void lahar_text_split_clear(struct lahar_text_split *split);

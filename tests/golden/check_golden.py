@@ -70,7 +70,7 @@ def fresh(checks):
     store = os.path.join(checks.scratch, "store")
     make_golden.make_closed(checks.lahar, store)
     # Of the lines so many that they are split into templates and variables.
-    for workload, stream, form, count in (("W1", "provenance", "JSONEachRow", "150"),
+    for workload, stream, form, count in (("W1", "provenance", "JSONEachRow", "450"),
                                           ("W2", "log", "LineAsString", "2000")):
         data = make_golden.run(checks.load, "gen", "--workload", workload, "-n", count)
         make_golden.ingest(checks.lahar, store, stream, form, data)
