@@ -28,7 +28,7 @@
 
 enum {
     FILES = 50,
-    SWITCHES_MAX = 6, /* of all threads in two seconds; each one that ticks makes 4 or more */
+    SWITCHES_MAX = 4, /* of all threads in two seconds; one that looks twice a second makes 4 */
     REQUESTS = 150,
     LATE_MS = 5000 /* nothing takes so long but what was never woken */
 };
