@@ -149,8 +149,10 @@ lahar_status lahar_shard_builder_finish(struct lahar_shard_builder *builder,
 
 /* --- reading ------------------------------------------------------------------ */
 
-/* Fetches size bytes at offset of the shard into data. Any thread. */
+struct lahar_shard_cache;
+
 struct lahar_shard_source {
+    /* Fetches size bytes at offset of the shard into data. Any thread. */
     lahar_status (*fetch)(void *context, uint64_t offset, void *data, size_t size,
                           lahar_error *error);
     void *context;
@@ -158,6 +160,8 @@ struct lahar_shard_source {
     /* The whole shard, for as long as it is open, if it is in memory and can be trusted: it is then
      * used in place, nothing is fetched or checked. Else NULL. */
     const uint8_t *memory;
+    /* Where pages are kept between look-ups (shard_cache.h); NULL: 1 MiB of the shard's own. */
+    struct lahar_shard_cache *cache;
 };
 
 struct lahar_shard; /* open shard; immutable; thread-safe */
@@ -167,8 +171,6 @@ lahar_status lahar_shard_open(const struct lahar_shard_source *source,
                               lahar_error *error);
 void lahar_shard_close(struct lahar_shard *shard); /* NULL is allowed */
 
-/* Pages are kept between lookups up to this many bytes; 1 MiB unless set. */
-void lahar_shard_limit_cache(struct lahar_shard *shard, uint64_t bytes);
 /* Bytes of memory that the open shard holds now. */
 uint64_t lahar_shard_memory(struct lahar_shard *shard);
 

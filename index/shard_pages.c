@@ -1,11 +1,4 @@
-/* Page cache of one shard.
- *
- * A slot a page, for as long as the shard is open. The pin count decides who may touch
- * data: fetch_add on a slot whose ABSENT bit is clear makes data readable until the
- * matching fetch_sub; eviction is the exchange of "0 pins" for ABSENT, after which nobody can
- * come to hold the page, and its memory may go. Installing writes data and then
- * clears ABSENT by subtraction, so that the additions of readers who came too early and
- * are about to take themselves back are kept. */
+/* Pages of one shard; see shard_pages.h. */
 #include "index/shard_pages.h"
 
 #include <string.h>
@@ -15,11 +8,8 @@
 #include "io/base/crc32c.h"
 #include "io/base/error.h"
 
-#define ABSENT UINT32_C(0x80000000)
-
 enum {
-    /* Pages kept by default: 1 MiB. */
-    RESIDENT_PAGES = 64
+    OWN_CACHE_BYTES = 1 << 20
 };
 
 uint32_t lahar_shard_page_checksum(uint64_t page, const void *data, size_t size)
@@ -34,13 +24,13 @@ lahar_status lahar_shard_pages_init(struct lahar_shard_pages *pages,
                                     lahar_error *error)
 {
     const uint64_t count = (body_size + LAHAR_SHARD_PAGE_SIZE - 1) / LAHAR_SHARD_PAGE_SIZE;
-    LAHAR_ASSERT(count < ABSENT);
+    LAHAR_ASSERT(count < UINT32_MAX);
     *pages = (struct lahar_shard_pages){.source = *source,
                                         .body_size = body_size,
                                         .page_count = (uint32_t)count,
                                         .checksums = checksums,
                                         .allocator = allocator,
-                                        .resident_limit = RESIDENT_PAGES};
+                                        .cache = source->cache};
     if (source->memory != NULL) {
         pages->page_count = 0;
     }
@@ -50,12 +40,11 @@ lahar_status lahar_shard_pages_init(struct lahar_shard_pages *pages,
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for the pages of a shard");
     }
     for (uint32_t i = 0; i < pages->page_count; i++) {
-        atomic_init(&pages->slots[i].pins, ABSENT);
+        lahar_page_slot_init(&pages->slots[i]);
     }
-    if (pthread_mutex_init(&pages->mutex, NULL) != 0) {
-        lahar_release(allocator, pages->slots);
-        pages->slots = NULL;
-        return lahar_fail(error, LAHAR_NO_MEMORY, "cannot create a mutex for a shard");
+    if (pages->cache == NULL) {
+        lahar_shard_cache_init(&pages->own_cache, OWN_CACHE_BYTES);
+        pages->cache = &pages->own_cache;
     }
     return LAHAR_OK;
 }
@@ -65,90 +54,18 @@ void lahar_shard_pages_deinit(struct lahar_shard_pages *pages)
     if (pages->slots == NULL) {
         return;
     }
-    for (uint32_t i = 0; i < pages->page_count; i++) {
-        lahar_release(pages->allocator, pages->slots[i].data);
+    lahar_shard_cache_drop(pages->cache, pages->slots, pages->page_count);
+    if (pages->cache == &pages->own_cache) {
+        lahar_shard_cache_deinit(&pages->own_cache);
     }
     lahar_release(pages->allocator, pages->slots);
     pages->slots = NULL;
-    pthread_mutex_destroy(&pages->mutex);
-}
-
-/* Frees one unpinned page, preferring those not read since the hand last passed; false when there
- * is none. Under the mutex. */
-static bool evict_one(struct lahar_shard_pages *pages)
-{
-    for (uint64_t tries = 0; tries < 2 * (uint64_t)pages->page_count; tries++) {
-        struct lahar_page_slot *slot = &pages->slots[pages->clock_hand];
-        pages->clock_hand = pages->clock_hand + 1 == pages->page_count ? 0 : pages->clock_hand + 1;
-        if ((atomic_load_explicit(&slot->pins, memory_order_relaxed) & ABSENT) != 0) {
-            continue;
-        }
-        if (atomic_exchange_explicit(&slot->is_used, 0, memory_order_relaxed) != 0) {
-            continue;
-        }
-        uint32_t unpinned = 0;
-        /* Acquire pairs with the release of the last reader: its reads come before the free. */
-        if (atomic_compare_exchange_strong_explicit(&slot->pins, &unpinned, ABSENT,
-                                                    memory_order_acquire, memory_order_relaxed)) {
-            lahar_release(pages->allocator, slot->data);
-            slot->data = NULL;
-            pages->resident_count--;
-            return true;
-        }
-    }
-    return false;
-}
-
-void lahar_shard_pages_limit(struct lahar_shard_pages *pages, uint64_t page_count)
-{
-    pthread_mutex_lock(&pages->mutex);
-    pages->resident_limit = page_count == 0           ? 1
-                            : page_count < UINT32_MAX ? (uint32_t)page_count
-                                                      : UINT32_MAX;
-    while (pages->resident_count > pages->resident_limit && evict_one(pages)) {
-    }
-    pthread_mutex_unlock(&pages->mutex);
 }
 
 uint64_t lahar_shard_pages_memory(struct lahar_shard_pages *pages)
 {
-    pthread_mutex_lock(&pages->mutex);
-    const uint64_t resident = pages->resident_count;
-    pthread_mutex_unlock(&pages->mutex);
-    return resident * (LAHAR_SHARD_PAGE_SIZE + LAHAR_BITPACK_SLACK) +
+    return lahar_shard_cache_bytes_of(pages->cache, pages->slots, pages->page_count) +
            (uint64_t)pages->page_count * sizeof *pages->slots;
-}
-
-static bool try_pin(struct lahar_page_slot *slot)
-{
-    /* Acquire pairs with the release in install: data is seen as written there. */
-    if ((atomic_fetch_add_explicit(&slot->pins, 1, memory_order_acquire) & ABSENT) == 0) {
-        if (atomic_load_explicit(&slot->is_used, memory_order_relaxed) == 0) {
-            atomic_store_explicit(&slot->is_used, 1, memory_order_relaxed);
-        }
-        return true;
-    }
-    atomic_fetch_sub_explicit(&slot->pins, 1, memory_order_relaxed);
-    return false;
-}
-
-/* Makes data, which it takes over, the page of the slot, unless another thread was
- * faster; the page is pinned for the caller either way. */
-static void install(struct lahar_shard_pages *pages, struct lahar_page_slot *slot, uint8_t *data)
-{
-    pthread_mutex_lock(&pages->mutex);
-    if (try_pin(slot)) {
-        lahar_release(pages->allocator, data);
-    } else {
-        while (pages->resident_count >= pages->resident_limit && evict_one(pages)) {
-        }
-        slot->data = data;
-        pages->resident_count++;
-        atomic_store_explicit(&slot->is_used, 1, memory_order_relaxed);
-        /* ABSENT goes and one pin comes. Release publishes data. */
-        atomic_fetch_sub_explicit(&slot->pins, ABSENT - 1, memory_order_release);
-    }
-    pthread_mutex_unlock(&pages->mutex);
 }
 
 static size_t page_size(const struct lahar_shard_pages *pages, uint32_t page)
@@ -157,14 +74,15 @@ static size_t page_size(const struct lahar_shard_pages *pages, uint32_t page)
     return left < LAHAR_SHARD_PAGE_SIZE ? (size_t)left : (size_t)LAHAR_SHARD_PAGE_SIZE;
 }
 
-/* Memory for a page, its slack zeroed; NULL when it is refused. */
-static uint8_t *allocate_page(struct lahar_shard_pages *pages, size_t size)
+/* A page that holds nothing yet, its slack zeroed; NULL when the memory is refused. */
+static struct lahar_cached_page *create_page(struct lahar_shard_pages *pages, size_t size)
 {
-    uint8_t *data = lahar_allocate(pages->allocator, size + LAHAR_BITPACK_SLACK);
-    if (data != NULL) {
-        memset(data + size, 0, LAHAR_BITPACK_SLACK);
+    struct lahar_cached_page *page =
+        lahar_cached_page_create(pages->allocator, size + LAHAR_BITPACK_SLACK);
+    if (page != NULL) {
+        memset(page->data + size, 0, LAHAR_BITPACK_SLACK);
     }
-    return data;
+    return page;
 }
 
 static lahar_status check_page(const struct lahar_shard_pages *pages, uint32_t page,
@@ -179,34 +97,33 @@ static lahar_status check_page(const struct lahar_shard_pages *pages, uint32_t p
                             found, expected);
 }
 
-static lahar_status pin_page(struct lahar_shard_pages *pages, uint32_t page,
+static lahar_status fetch_page(struct lahar_shard_pages *pages, uint32_t number,
+                               struct lahar_cached_page *page, lahar_error *error)
+{
+    const size_t size = page_size(pages, number);
+    LAHAR_TRY(pages->source.fetch(pages->source.context, (uint64_t)number * LAHAR_SHARD_PAGE_SIZE,
+                                  page->data, size, error));
+    return check_page(pages, number, page->data, size, error);
+}
+
+static lahar_status pin_page(struct lahar_shard_pages *pages, uint32_t number,
                              struct lahar_page_slot **slot_out, lahar_error *error)
 {
-    struct lahar_page_slot *slot = &pages->slots[page];
-    if (!try_pin(slot)) {
-        const size_t size = page_size(pages, page);
-        uint8_t *data = allocate_page(pages, size);
-        if (data == NULL) {
+    struct lahar_page_slot *slot = &pages->slots[number];
+    if (!lahar_page_slot_try_pin(slot)) {
+        struct lahar_cached_page *page = create_page(pages, page_size(pages, number));
+        if (page == NULL) {
             return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a page of a shard");
         }
-        lahar_status status = pages->source.fetch(
-            pages->source.context, (uint64_t)page * LAHAR_SHARD_PAGE_SIZE, data, size, error);
-        if (status == LAHAR_OK) {
-            status = check_page(pages, page, data, size, error);
-        }
+        const lahar_status status = fetch_page(pages, number, page, error);
         if (status != LAHAR_OK) {
-            lahar_release(pages->allocator, data);
+            lahar_cached_page_destroy(page);
             return status;
         }
-        install(pages, slot, data);
+        lahar_shard_cache_install(pages->cache, slot, page);
     }
     *slot_out = slot;
     return LAHAR_OK;
-}
-
-static void unpin(struct lahar_page_slot *slot)
-{
-    atomic_fetch_sub_explicit(&slot->pins, 1, memory_order_release);
 }
 
 lahar_status lahar_shard_pages_offer(struct lahar_shard_pages *pages, uint64_t offset,
@@ -220,13 +137,13 @@ lahar_status lahar_shard_pages_offer(struct lahar_shard_pages *pages, uint64_t o
                                 lahar_load_u32(pages->checksums + (size_t)page * 4)) {
             continue;
         }
-        uint8_t *copy = allocate_page(pages, page_bytes);
+        struct lahar_cached_page *copy = create_page(pages, page_bytes);
         if (copy == NULL) {
             return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a page of a shard");
         }
-        memcpy(copy, data + (at - data_at), page_bytes);
-        install(pages, &pages->slots[page], copy);
-        unpin(&pages->slots[page]);
+        memcpy(copy->data, data + (at - data_at), page_bytes);
+        lahar_shard_cache_install(pages->cache, &pages->slots[page], copy);
+        lahar_page_slot_unpin(&pages->slots[page]);
     }
     return LAHAR_OK;
 }
@@ -253,8 +170,8 @@ lahar_status lahar_shard_pages_copy(struct lahar_shard_pages *pages, uint64_t of
         const size_t within = (size_t)(offset % LAHAR_SHARD_PAGE_SIZE);
         const size_t rest = LAHAR_SHARD_PAGE_SIZE - within;
         const size_t piece = size < rest ? size : rest;
-        memcpy(p, slot->data + within, piece);
-        unpin(slot);
+        memcpy(p, slot->page->data + within, piece);
+        lahar_page_slot_unpin(slot);
         p += piece;
         offset += piece;
         size -= piece;
@@ -283,7 +200,7 @@ lahar_status lahar_page_view_open(struct lahar_shard_pages *pages, uint64_t offs
     if (within + size <= LAHAR_SHARD_PAGE_SIZE) {
         LAHAR_TRY(
             pin_page(pages, (uint32_t)(offset / LAHAR_SHARD_PAGE_SIZE), &view->pinned, error));
-        view->data = view->pinned->data + within;
+        view->data = view->pinned->page->data + within;
         return LAHAR_OK;
     }
     uint8_t *copy = lahar_allocate(pages->allocator, (size_t)size + LAHAR_BITPACK_SLACK);
@@ -305,7 +222,7 @@ lahar_status lahar_page_view_open(struct lahar_shard_pages *pages, uint64_t offs
 void lahar_page_view_close(struct lahar_shard_pages *pages, struct lahar_page_view *view)
 {
     if (view->pinned != NULL) {
-        unpin(view->pinned);
+        lahar_page_slot_unpin(view->pinned);
     }
     if (view->copy != NULL) {
         lahar_release(pages->allocator, view->copy);
@@ -374,8 +291,5 @@ void lahar_page_window_close(struct lahar_shard_pages *pages, struct lahar_page_
 
 bool lahar_shard_pages_keep(struct lahar_shard_pages *pages, uint64_t size)
 {
-    pthread_mutex_lock(&pages->mutex);
-    const uint64_t kept = (uint64_t)pages->resident_limit * LAHAR_SHARD_PAGE_SIZE;
-    pthread_mutex_unlock(&pages->mutex);
-    return pages->source.memory != NULL || size <= kept / 2;
+    return pages->source.memory != NULL || size <= lahar_shard_cache_room(pages->cache) / 8;
 }

@@ -1,26 +1,15 @@
 /* The pages of an open shard: fetched when first needed, checked against their checksum
- * once per fetch, kept up to a limit.
- *
- * Thread-safe: a page that is resident is pinned by one atomic addition, without a lock;
- * fetching runs outside the lock, installing and evicting under it. */
+ * once per fetch, kept in a cache (shard_cache.h). Thread-safe. */
 #ifndef LAHAR_INDEX_SHARD_PAGES_H
 #define LAHAR_INDEX_SHARD_PAGES_H
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdint.h>
 
 #include "index/shard.h"
+#include "index/shard_cache.h"
 
 enum {
     LAHAR_PAGE_WINDOW_SIZE = 8 * 16384
-};
-
-struct lahar_page_slot {
-    /* Readers that hold the page; the top bit says that there is no page. */
-    _Atomic uint32_t pins;
-    _Atomic uint32_t is_used; /* read since the clock hand last passed */
-    uint8_t *data;            /* valid while pinned */
 };
 
 struct lahar_shard_pages {
@@ -30,11 +19,8 @@ struct lahar_shard_pages {
     const uint8_t *checksums; /* u32 a page; owned by the shard */
     struct lahar_page_slot *slots;
     const lahar_allocator *allocator;
-    pthread_mutex_t mutex;
-    /* Guarded by mutex: */
-    uint32_t resident_count;
-    uint32_t resident_limit; /* pages; exceeded only while all are pinned */
-    uint32_t clock_hand;
+    struct lahar_shard_cache *cache;
+    struct lahar_shard_cache own_cache; /* where the source names none */
 };
 
 /* Bytes of the body, in place in a page or, across pages, copied. Followed by
@@ -50,8 +36,6 @@ lahar_status lahar_shard_pages_init(struct lahar_shard_pages *pages,
                                     const uint8_t *checksums, const lahar_allocator *allocator,
                                     lahar_error *error);
 void lahar_shard_pages_deinit(struct lahar_shard_pages *pages);
-/* At least one page is kept. Evicts what is too much. */
-void lahar_shard_pages_limit(struct lahar_shard_pages *pages, uint64_t page_count);
 uint64_t lahar_shard_pages_memory(struct lahar_shard_pages *pages);
 
 /* LAHAR_CORRUPT also when the range leaves the body. On failure there is nothing to release. */
@@ -83,7 +67,8 @@ lahar_status lahar_page_window_read(struct lahar_shard_pages *pages,
                                     uint64_t size, uint64_t limit, const uint8_t **data_out,
                                     lahar_error *error);
 void lahar_page_window_close(struct lahar_shard_pages *pages, struct lahar_page_window *window);
-/* Whether so many bytes can be read again and again without being fetched again. */
+/* Whether so many bytes can be read again and again without being fetched again: a part of the
+ * cache, which others use too. */
 bool lahar_shard_pages_keep(struct lahar_shard_pages *pages, uint64_t size);
 
 uint32_t lahar_shard_page_checksum(uint64_t page, const void *data, size_t size);

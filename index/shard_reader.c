@@ -128,11 +128,6 @@ void lahar_shard_close(struct lahar_shard *shard)
     lahar_release(shard->allocator, shard);
 }
 
-void lahar_shard_limit_cache(struct lahar_shard *shard, uint64_t bytes)
-{
-    lahar_shard_pages_limit(&shard->pages, bytes / LAHAR_SHARD_PAGE_SIZE);
-}
-
 uint64_t lahar_shard_memory(struct lahar_shard *shard)
 {
     return sizeof *shard + shard->directory_size +

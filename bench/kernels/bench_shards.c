@@ -25,6 +25,7 @@ enum {
 struct input {
     uint8_t *data;
     size_t size;
+    struct lahar_shard_cache cache; /* has room for all */
     struct lahar_shard *shard;
 };
 
@@ -55,7 +56,8 @@ static lahar_status fetch(void *context, uint64_t offset, void *data, size_t siz
 static void open_input(struct input *input)
 {
     const struct lahar_shard_source source = {
-        .fetch = fetch, .context = input, .size = input->size};
+        .fetch = fetch, .context = input, .size = input->size, .cache = &input->cache};
+    lahar_shard_cache_init(&input->cache, UINT64_MAX);
     require(lahar_shard_open(&source, &lahar_allocator_libc, &input->shard, NULL) == LAHAR_OK,
             "opening a shard");
 }
@@ -275,9 +277,6 @@ int main(int argument_count, char **arguments)
         require(fan_in > 1 && fan_in <= LAHAR_SHARD_MERGE_MAX, "a fan-in of 2 to 64");
         run_merge(inputs, count, fan_in);
     } else {
-        for (size_t i = 0; i < count; i++) {
-            lahar_shard_limit_cache(inputs[i].shard, inputs[i].size);
-        }
         if (mode == 1) {
             run_uuid(inputs, count, arguments[2]);
         } else {

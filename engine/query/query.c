@@ -40,13 +40,22 @@ lahar_status lahar_query_check(const struct lahar_query *query, lahar_error *err
 
 lahar_status lahar_query_tell(struct lahar_query *query, lahar_status status, lahar_error *error)
 {
-    if (status == LAHAR_NO_MEMORY &&
-        atomic_load_explicit(&query->memory.was_refused, memory_order_relaxed)) {
+    if (status != LAHAR_NO_MEMORY) {
+        return status;
+    }
+    switch (atomic_load_explicit(&query->memory.refusal, memory_order_relaxed)) {
+    case LAHAR_QUERY_REFUSED_ITS_OWN:
         lahar_error_clear(error);
         return lahar_fail(error, status, "the query needs more than its %llu bytes of memory",
                           (unsigned long long)query->memory.limit_bytes);
+    case LAHAR_QUERY_REFUSED_ALL_OTHERS:
+        lahar_error_clear(error);
+        return lahar_fail(error, status,
+                          "the open queries need more than their %llu bytes of memory",
+                          (unsigned long long)query->memory.budget->limit_bytes);
+    default:
+        return status;
     }
-    return status;
 }
 
 static bool is_by_time(lahar_order order)
@@ -295,7 +304,7 @@ lahar_status lahar_query_open_built(lahar_store *store, lahar_query_builder buil
     }
     query->store = store;
     query->registry = registry;
-    lahar_query_memory_init(&query->memory, outer, lahar_store_memory_limit(store) / 4);
+    lahar_query_memory_init(&query->memory, outer, &registry->budget);
     query->allocator = &query->memory.allocator;
     query->io = lahar_store_io(store);
     query->catalog = lahar_store_catalog(store);

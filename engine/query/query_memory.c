@@ -5,13 +5,29 @@ enum {
     HEADER_SIZE = 16 /* keeps the alignment of the outer allocator */
 };
 
+/* Adds size to a count that must not exceed the limit; 0: it would. Else what the count is now. */
+static uint64_t count_up(_Atomic uint64_t *count, uint64_t size, uint64_t limit)
+{
+    const uint64_t used = atomic_fetch_add_explicit(count, size, memory_order_relaxed) + size;
+    if (used > limit || used < size) {
+        (void)atomic_fetch_sub_explicit(count, size, memory_order_relaxed);
+        return 0;
+    }
+    return used;
+}
+
 static bool take(struct lahar_query_memory *memory, uint64_t size)
 {
-    const uint64_t used =
-        atomic_fetch_add_explicit(&memory->used_bytes, size, memory_order_relaxed) + size;
-    if (used > memory->limit_bytes || used < size) {
+    const uint64_t used = count_up(&memory->used_bytes, size, memory->limit_bytes);
+    if (used == 0) {
+        atomic_store_explicit(&memory->refusal, LAHAR_QUERY_REFUSED_ITS_OWN, memory_order_relaxed);
+        return false;
+    }
+    struct lahar_query_budget *budget = memory->budget;
+    if (count_up(&budget->used_bytes, size, budget->limit_bytes) == 0) {
         (void)atomic_fetch_sub_explicit(&memory->used_bytes, size, memory_order_relaxed);
-        atomic_store_explicit(&memory->was_refused, true, memory_order_relaxed);
+        atomic_store_explicit(&memory->refusal, LAHAR_QUERY_REFUSED_ALL_OTHERS,
+                              memory_order_relaxed);
         return false;
     }
     uint64_t peak = atomic_load_explicit(&memory->peak_bytes, memory_order_relaxed);
@@ -25,6 +41,7 @@ static bool take(struct lahar_query_memory *memory, uint64_t size)
 static void give_back(struct lahar_query_memory *memory, uint64_t size)
 {
     (void)atomic_fetch_sub_explicit(&memory->used_bytes, size, memory_order_relaxed);
+    (void)atomic_fetch_sub_explicit(&memory->budget->used_bytes, size, memory_order_relaxed);
 }
 
 static void *allocate(void *context, size_t size)
@@ -74,12 +91,13 @@ static void *resize(void *context, void *data, size_t size)
 }
 
 void lahar_query_memory_init(struct lahar_query_memory *memory, const lahar_allocator *outer,
-                             uint64_t limit_bytes)
+                             struct lahar_query_budget *budget)
 {
     memory->allocator = (lahar_allocator){allocate, resize, release, memory};
     memory->outer = outer;
-    memory->limit_bytes = limit_bytes;
+    memory->budget = budget;
+    memory->limit_bytes = budget->limit_bytes;
     atomic_init(&memory->used_bytes, 0);
     atomic_init(&memory->peak_bytes, 0);
-    atomic_init(&memory->was_refused, false);
+    atomic_init(&memory->refusal, LAHAR_QUERY_NOT_REFUSED);
 }

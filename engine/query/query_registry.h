@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
+#include "engine/query/query_memory.h"
 #include "lahar/query.h"
 
 struct lahar_gate; /* engine/journal/gate.h */
@@ -23,6 +24,7 @@ struct lahar_query_registry {
     uint32_t open_count; /* not expired, those being opened included */
     uint32_t limit;
     uint32_t processor_count; /* asked for once: the answer costs as much as a whole look-up */
+    struct lahar_query_budget budget; /* of all together; not guarded by the mutex */
     uint64_t next_id;
     uint64_t sweep_ns;          /* monotonic: when somebody is going to sweep; UINT64_MAX: never */
     struct lahar_gate *sweeper; /* signalled when that has to be sooner; NULL: nobody sweeps */
@@ -30,6 +32,7 @@ struct lahar_query_registry {
     uint64_t expired_count;
 };
 
+/* At most limit queries are open at a time. The budget is to be set before the first one. */
 void lahar_query_registry_init(struct lahar_query_registry *registry, uint32_t limit);
 void lahar_query_registry_deinit(struct lahar_query_registry *registry);
 

@@ -23,14 +23,15 @@ static lahar_status fetch_shard(void *context, uint64_t offset, void *data, size
     return LAHAR_OK;
 }
 
-static lahar_status open_shard(struct lahar_stored_file *file, struct lahar_file_pool *pool)
+static lahar_status open_shard(struct lahar_stored_file *file,
+                               const struct lahar_stored_place *place)
 {
     if (!file->entry.has_shard) {
         return LAHAR_NOT_FOUND;
     }
     char name[LAHAR_FILE_NAME_SIZE];
     lahar_segment_file_name(&file->entry.info, ".shard", name);
-    LAHAR_TRY(lahar_pooled_file_open(pool, file->directory, name, &file->shard_file, NULL));
+    LAHAR_TRY(lahar_pooled_file_open(place->pool, file->directory, name, &file->shard_file, NULL));
     struct lahar_io_file *opened = NULL;
     uint64_t size = 0;
     LAHAR_TRY(lahar_pooled_file_use(file->shard_file, &opened, NULL));
@@ -40,7 +41,8 @@ static lahar_status open_shard(struct lahar_stored_file *file, struct lahar_file
     if (size != file->entry.shard_bytes) {
         return LAHAR_CORRUPT;
     }
-    const struct lahar_shard_source source = {.fetch = fetch_shard, .context = file, .size = size};
+    const struct lahar_shard_source source = {
+        .fetch = fetch_shard, .context = file, .size = size, .cache = place->shard_cache};
     LAHAR_TRY(lahar_shard_open(&source, file->allocator, &file->shard, NULL));
     if (lahar_shard_document_count(file->shard) != file->entry.info.event_count) {
         lahar_shard_close(file->shard);
@@ -72,7 +74,7 @@ lahar_status lahar_stored_file_open(const struct lahar_stored_place *place,
         file->segment_status =
             lahar_segment_open(place->pool, place->directory, &entry->info, place->catalog,
                                place->cache, allocator, &file->segment, NULL);
-        file->shard_status = open_shard(file, place->pool);
+        file->shard_status = open_shard(file, place);
     }
     if (file->shard == NULL) {
         lahar_pooled_file_close(file->shard_file);

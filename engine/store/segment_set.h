@@ -48,6 +48,7 @@ struct lahar_stored_place {
     bool is_unavailable;   /* nothing there is this store's */
     const struct lahar_schema_catalog *catalog;
     struct lahar_block_cache *cache;
+    struct lahar_shard_cache *shard_cache;
     const lahar_allocator *allocator;
 };
 

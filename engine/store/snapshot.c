@@ -174,8 +174,3 @@ struct lahar_query_registry *lahar_store_queries(lahar_store *store)
 {
     return &store->queries;
 }
-
-uint64_t lahar_store_memory_limit(const lahar_store *store)
-{
-    return store->options.memory_limit_bytes;
-}

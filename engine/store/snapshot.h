@@ -63,8 +63,6 @@ size_t lahar_snapshot_find_batch(const struct lahar_snapshot *snapshot, uint64_t
 
 const struct lahar_schema_catalog *lahar_store_catalog(const lahar_store *store);
 const lahar_allocator *lahar_store_allocator(const lahar_store *store);
-/* Bytes that the store may use in all. */
-uint64_t lahar_store_memory_limit(const lahar_store *store);
 struct lahar_io *lahar_store_io(const lahar_store *store);
 /* The open queries. */
 struct lahar_query_registry *lahar_store_queries(lahar_store *store);

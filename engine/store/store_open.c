@@ -78,6 +78,7 @@ struct lahar_stored_place lahar_store_place(lahar_store *store, uint32_t volume)
                                        .is_unavailable = !store->volumes[volume].is_available,
                                        .catalog = store->catalog,
                                        .cache = store->cache,
+                                       .shard_cache = &store->shard_cache,
                                        .allocator = &store->allocator};
 }
 
@@ -149,9 +150,14 @@ static void divide_memory(lahar_store *store)
     if (options->memory_limit_bytes == 0) {
         options->memory_limit_bytes = lahar_options_default_memory(store->io);
     }
-    /* Half for journals and resident groups, an eighth for blocks; the rest is for
-     * rollover, whose index builder grows with the group, and for queries. */
-    store->write_memory_bytes = options->memory_limit_bytes / 2;
+    /* Half for journals and resident groups, an eighth for blocks, a sixteenth for pages of shards
+     * and, at most, another for shards in memory (resident_index.c); the rest is for queries, and
+     * for rollover, whose index builder grows with the group. */
+    const uint64_t limit_bytes = options->memory_limit_bytes;
+    store->write_memory_bytes = limit_bytes / 2;
+    store->block_cache_bytes = limit_bytes / 8;
+    lahar_shard_cache_limit(&store->shard_cache, limit_bytes / 16);
+    store->queries.budget.limit_bytes = limit_bytes / 4;
     const uint64_t quarter = store->write_memory_bytes / 4;
     store->batch_size_max = (size_t)(quarter < BATCH_SIZE_MAX ? quarter : BATCH_SIZE_MAX);
     store->group_size_bytes =
@@ -220,6 +226,7 @@ static void release_store(lahar_store *store)
         store->io->ops->destroy(store->io);
     }
     lahar_query_registry_deinit(&store->queries);
+    lahar_shard_cache_deinit(&store->shard_cache);
     (void)pthread_rwlock_destroy(&store->source_lock);
     (void)pthread_mutex_destroy(&store->thread_lock);
     (void)pthread_mutex_destroy(&store->set_lock);
@@ -314,8 +321,8 @@ static lahar_status read_contents(lahar_store *store, lahar_error *error)
     const struct lahar_manifest_state *state = &store->manifest->state;
     LAHAR_TRY(lahar_schema_catalog_create(&store->allocator, &store->catalog, error));
     LAHAR_TRY(lahar_manifest_state_catalog(state, store->catalog, error));
-    LAHAR_TRY(lahar_block_cache_create(&store->allocator, store->options.memory_limit_bytes / 8,
-                                       &store->cache, error));
+    LAHAR_TRY(lahar_block_cache_create(&store->allocator, store->block_cache_bytes, &store->cache,
+                                       error));
     LAHAR_TRY(lahar_volumes_open(store, state, error));
     /* The writer may remove files under a reader, which then could not open them again. */
     LAHAR_TRY(lahar_file_pool_create(store->io, read_only ? 0 : store->options.open_file_max,
@@ -525,6 +532,7 @@ lahar_status lahar_store_open_config(const char *directory, const lahar_options 
     store->config = *config;
     store->owner = getpid();
     init_locks(store);
+    lahar_shard_cache_init(&store->shard_cache, 0);
     lahar_query_registry_init(&store->queries, resolved.query_count_max);
     lahar_status status = make_paths(store, directory, error);
     if (status == LAHAR_OK) {

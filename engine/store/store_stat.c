@@ -116,6 +116,7 @@ static void take_queries(lahar_store *store, lahar_stat *stat)
     stat->refused_queries = registry->refused_count;
     stat->expired_queries = registry->expired_count;
     (void)pthread_mutex_unlock(&registry->mutex);
+    stat->query_bytes = atomic_load_explicit(&registry->budget.used_bytes, memory_order_relaxed);
 }
 
 lahar_status lahar_stat_get(lahar_store *store, lahar_stat *stat_out, lahar_error *error)
@@ -139,8 +140,9 @@ lahar_status lahar_stat_get(lahar_store *store, lahar_stat *stat_out, lahar_erro
     take_files(store, &stat);
     take_dropped(store, &stat);
     take_queries(store, &stat);
-    uint64_t cache_bytes = 0;
-    lahar_block_cache_stat(store->cache, &stat.cache_hits, &stat.cache_misses, &cache_bytes);
+    lahar_block_cache_stat(store->cache, &stat.cache_hits, &stat.cache_misses,
+                           &stat.block_cache_bytes);
+    stat.index_cache_bytes = lahar_shard_cache_bytes(&store->shard_cache);
     stat.memory_limit_bytes = store->options.memory_limit_bytes;
     for (size_t i = 0; i < store->lost.count; i++) {
         stat.lost_ids += store->lost.ranges[i].end_id - store->lost.ranges[i].first_id;

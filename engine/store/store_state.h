@@ -19,6 +19,7 @@
 #include "engine/store/segment_set.h"
 #include "engine/store/store_internal.h"
 #include "engine/store/volumes.h"
+#include "index/shard_cache.h"
 
 struct lahar_rollover;
 struct lahar_resident_index;
@@ -84,7 +85,9 @@ struct lahar_store {
     struct lahar_segment_info *lost_infos; /* the same, as snapshots list them */
     struct lahar_io_file *lock_file;
     struct lahar_schema_catalog *catalog; /* changed under manifest_lock, read by anyone */
+    uint64_t block_cache_bytes;           /* at most */
     struct lahar_block_cache *cache;
+    struct lahar_shard_cache shard_cache;
     struct lahar_volume *volumes; /* 0: the store's own */
     uint32_t volume_count;
     struct lahar_file_pool *pool;           /* of event files and shards */

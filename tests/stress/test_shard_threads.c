@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "index/shard.h"
+#include "index/shard_cache.h"
 #include "io/base/allocator.h"
 
 enum {
@@ -19,6 +20,7 @@ enum {
 
 struct shared {
     struct lahar_buffer bytes;
+    struct lahar_shard_cache cache;
     struct lahar_shard *shard;
     _Atomic uint32_t failed;
     _Atomic uint32_t passed;
@@ -55,7 +57,8 @@ static bool build(struct shared *shared)
     ok = ok && lahar_shard_builder_finish(builder, &shared->bytes, NULL) == LAHAR_OK;
     lahar_shard_builder_destroy(builder);
     const struct lahar_shard_source source = {
-        .fetch = fetch, .context = shared, .size = shared->bytes.size};
+        .fetch = fetch, .context = shared, .size = shared->bytes.size, .cache = &shared->cache};
+    lahar_shard_cache_init(&shared->cache, 1 << 20);
     return ok && lahar_shard_open(&source, &lahar_allocator_libc, &shared->shard, NULL) == LAHAR_OK;
 }
 
@@ -102,7 +105,7 @@ static void *squeeze(void *context)
 {
     struct shared *shared = context;
     for (uint64_t i = 0; !atomic_load(&shared->stops); i++) {
-        lahar_shard_limit_cache(shared->shard, i % 4 * 16384);
+        lahar_shard_cache_limit(&shared->cache, i % 4 * 17000);
         if (lahar_shard_memory(shared->shard) == 0) {
             atomic_fetch_add(&shared->failed, 1);
         }
@@ -129,6 +132,7 @@ int main(void)
     atomic_store(&shared.stops, true);
     pthread_join(squeezer, NULL);
     lahar_shard_close(shared.shard);
+    lahar_shard_cache_deinit(&shared.cache);
     lahar_buffer_deinit(&shared.bytes);
     const unsigned failed = atomic_load(&shared.failed) + (started < THREADS ? 1U : 0U);
     printf("%u right answers\n", atomic_load(&shared.passed));

@@ -41,8 +41,9 @@ typedef struct lahar_query_options {
     const char *resume; /* a string of lahar_query_resume_token to go on from, or NULL; borrowed */
     lahar_authorize authorize;   /* NULL: everything may be seen */
     void *authorize_context;     /* with it, one thread does all */
-    uint64_t memory_limit_bytes; /* of this query; 0: a quarter of the store's. Beyond it the
-                                    query fails with LAHAR_NO_MEMORY */
+    uint64_t memory_limit_bytes; /* of this query; 0: a quarter of the store's, which is also what
+                                    all open queries may hold together. Beyond either the query
+                                    fails with LAHAR_NO_MEMORY */
     bool ids_only; /* events come without values and arrival; their time is given in orders by
                       time alone. Nothing is read to show them */
     const char *time_zone; /* of times in the expression that name none: "Europe/Berlin", "+02:00";

@@ -295,22 +295,25 @@ typedef struct lahar_stat {
     uint64_t rollover_failures;
     uint64_t cache_hits;
     uint64_t cache_misses;
-    uint64_t recovered_events; /* found in journals at opening */
-    uint64_t corrupt_blocks;   /* met since opening */
-    char backend[32];          /* "io_uring", "pwrite", ... */
-    char backend_reason[128];  /* flags in use, or why a better backend is not */
-    char sync_mode[32];        /* "dsync", "fdatasync" */
-    lahar_status poisoned;     /* LAHAR_OK, or why writes are refused */
-    uint64_t dropped_events;   /* by retention, since the store was created */
-    uint64_t dropped_bytes;    /* of their files */
-    uint32_t dropped_files;    /* event files */
-    uint32_t open_queries;     /* of this handle; lahar_query_list tells which */
-    uint64_t refused_queries;  /* since opening: as many were open as may be */
-    uint64_t expired_queries;  /* since opening */
-    uint64_t writer_sleeps;    /* since opening; at most one of writer_wakes ends each */
-    char sync_reason[96];      /* why sync_mode: what opening measured of both */
-    uint64_t lost_ids;         /* of events that were durable in a journal and are gone with it */
-    uint32_t lost_ranges;      /* in so many ranges */
+    uint64_t recovered_events;  /* found in journals at opening */
+    uint64_t corrupt_blocks;    /* met since opening */
+    char backend[32];           /* "io_uring", "pwrite", ... */
+    char backend_reason[128];   /* flags in use, or why a better backend is not */
+    char sync_mode[32];         /* "dsync", "fdatasync" */
+    lahar_status poisoned;      /* LAHAR_OK, or why writes are refused */
+    uint64_t dropped_events;    /* by retention, since the store was created */
+    uint64_t dropped_bytes;     /* of their files */
+    uint32_t dropped_files;     /* event files */
+    uint32_t open_queries;      /* of this handle; lahar_query_list tells which */
+    uint64_t refused_queries;   /* since opening: as many were open as may be */
+    uint64_t expired_queries;   /* since opening */
+    uint64_t writer_sleeps;     /* since opening; at most one of writer_wakes ends each */
+    char sync_reason[96];       /* why sync_mode: what opening measured of both */
+    uint64_t lost_ids;          /* of events that were durable in a journal and are gone with it */
+    uint32_t lost_ranges;       /* in so many ranges */
+    uint64_t block_cache_bytes; /* held for reading; parts of memory_limit_bytes, as are the next */
+    uint64_t index_cache_bytes; /* pages of index shards */
+    uint64_t query_bytes;       /* of all open queries */
 } lahar_stat;
 
 /* A consistent enough picture for people; single numbers are exact. Any thread. */

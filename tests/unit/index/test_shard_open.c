@@ -5,15 +5,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "index/shard_cache.h"
 #include "io/base/allocator.h"
 #include "shard_fixture.h"
 
 enum {
     SHARD_COUNT = 1000,
     DOCUMENTS = 30000,
-    READ_MAX = 64 * 1024,  /* bytes to open one */
-    HELD_MAX = 64 * 1024,  /* bytes of one that is open and was not asked */
-    PAGES_OF_A_LOOK_UP = 8 /* of 16 KiB */
+    READ_MAX = 64 * 1024,   /* bytes to open one */
+    HELD_MAX = 64 * 1024,   /* bytes of one that is open and was not asked */
+    PAGES_OF_A_LOOK_UP = 8, /* of 16 KiB */
+    CACHE_BYTES = 8 << 20   /* for the pages of all */
 };
 
 /* Sanitizers hold memory of their own for every piece. */
@@ -83,13 +85,16 @@ Test(shard_open, of_a_thousand_shards_reads_and_holds_little)
     static struct memory_source memories[SHARD_COUNT];
     static struct lahar_shard *shards[SHARD_COUNT];
     struct lahar_buffer bytes;
+    struct lahar_shard_cache cache;
     build(&bytes);
+    lahar_shard_cache_init(&cache, CACHE_BYTES);
     cr_assert_gt(bytes.size, 10 * READ_MAX, "a shard of %zu bytes shows nothing", bytes.size);
     const uint64_t before = resident_bytes();
     uint64_t held = 0;
     for (size_t i = 0; i < SHARD_COUNT; i++) {
         memories[i] = (struct memory_source){.data = bytes.data, .size = bytes.size};
-        const struct lahar_shard_source source = memory_source(&memories[i]);
+        struct lahar_shard_source source = memory_source(&memories[i]);
+        source.cache = &cache;
         cr_assert_eq(lahar_shard_open(&source, &lahar_allocator_libc, &shards[i], NULL), LAHAR_OK);
         cr_assert_leq(memories[i].fetched_bytes, READ_MAX);
         held += lahar_shard_memory(shards[i]);
@@ -108,14 +113,16 @@ Test(shard_open, of_a_thousand_shards_reads_and_holds_little)
         cr_assert_leq(memories[i].fetched_bytes, READ_MAX + PAGES_OF_A_LOOK_UP * 16384);
     }
     cr_assert_eq(lahar_docset_count(&set), SHARD_COUNT);
+    cr_assert_leq(lahar_shard_cache_bytes(&cache), CACHE_BYTES);
     if (RESIDENT_IS_MEANINGFUL) {
-        cr_assert_leq(resident_bytes() - before,
-                      (uint64_t)SHARD_COUNT * (HELD_MAX + PAGES_OF_A_LOOK_UP * 16384));
+        cr_assert_leq(resident_bytes() - before, (uint64_t)SHARD_COUNT * HELD_MAX + CACHE_BYTES);
         cr_assert_lt(resident_bytes() - before, SHARD_COUNT * bytes.size / 4);
     }
     lahar_docset_deinit(&set);
     for (size_t i = 0; i < SHARD_COUNT; i++) {
         lahar_shard_close(shards[i]);
     }
+    cr_assert_eq(lahar_shard_cache_bytes(&cache), 0);
+    lahar_shard_cache_deinit(&cache);
     lahar_buffer_deinit(&bytes);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "index/shard_cache.h"
 #include "index/shard_merge.h"
 #include "index/tokenizer.h"
 #include "io/base/allocator.h"
@@ -492,15 +493,20 @@ Test(shard_oracle, agrees_with_the_smallest_cache)
     struct lahar_docset set;
     uint64_t random = 3;
     create(&model, 9000, 17, 1);
-    const uint64_t before = lahar_shard_memory(model.shard);
-    lahar_shard_limit_cache(model.shard, 0);
-    cr_assert_lt(lahar_shard_memory(model.shard), before);
+    lahar_shard_close(model.shard);
+    struct lahar_shard_cache cache;
+    lahar_shard_cache_init(&cache, 0);
+    struct lahar_shard_source source = memory_source(&model.memory);
+    source.cache = &cache;
+    cr_assert_eq(lahar_shard_open(&source, &lahar_allocator_libc, &model.shard, NULL), LAHAR_OK);
     cr_assert_eq(lahar_docset_init(&set, model.count, &lahar_allocator_libc, NULL), LAHAR_OK);
     check_keywords(&model, &set, &random);
     check_uuids(&model, &set);
     check_numbers(&model, &set, &random);
+    cr_assert_leq(lahar_shard_cache_bytes(&cache), 2 * 16384);
     lahar_docset_deinit(&set);
     destroy(&model);
+    lahar_shard_cache_deinit(&cache);
 }
 
 static int compare_strings(const void *a, const void *b)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "index/shard_cache.h"
 #include "index/shard_format.h"
 #include "shard_fixture.h"
 
@@ -22,6 +23,7 @@ struct fixture {
     struct value *values; /* of document i */
     struct lahar_buffer bytes;
     struct memory_source memory;
+    struct lahar_shard_cache cache;
     struct lahar_shard *shard;
     uint64_t state;
 };
@@ -90,6 +92,7 @@ static void create(struct fixture *fixture, uint64_t seed)
     lahar_shard_builder_destroy(builder);
     fixture->memory =
         (struct memory_source){.data = fixture->bytes.data, .size = fixture->bytes.size};
+    lahar_shard_cache_init(&fixture->cache, 0);
 }
 
 /* cache_bytes 0: in place. */
@@ -97,14 +100,14 @@ static void open(struct fixture *fixture, uint64_t cache_bytes)
 {
     struct lahar_shard_source source = memory_source(&fixture->memory);
     source.memory = cache_bytes == 0 ? fixture->bytes.data : NULL;
+    source.cache = &fixture->cache;
+    lahar_shard_cache_limit(&fixture->cache, cache_bytes);
     cr_assert_eq(lahar_shard_open(&source, &lahar_allocator_libc, &fixture->shard, NULL), LAHAR_OK);
-    if (cache_bytes != 0) {
-        lahar_shard_limit_cache(fixture->shard, cache_bytes);
-    }
 }
 
 static void destroy(struct fixture *fixture)
 {
+    lahar_shard_cache_deinit(&fixture->cache);
     lahar_buffer_deinit(&fixture->bytes);
     free(fixture->values);
 }
@@ -342,8 +345,9 @@ Test(term_search, survives_any_bits_flipped)
         }
         reseal(fixture.bytes.data, fixture.bytes.size);
         struct lahar_shard_source source = memory_source(&fixture.memory);
+        source.cache = &fixture.cache;
+        lahar_shard_cache_limit(&fixture.cache, round % 2 == 0 ? 1 : 64 << 20);
         if (lahar_shard_open(&source, &lahar_allocator_libc, &fixture.shard, NULL) == LAHAR_OK) {
-            lahar_shard_limit_cache(fixture.shard, round % 2 == 0 ? 1 : 64 << 20);
             cr_assert_eq(lahar_docset_init(&set, lahar_shard_document_count(fixture.shard),
                                            &lahar_allocator_libc, NULL),
                          LAHAR_OK);

@@ -351,6 +351,52 @@ static void expect_count(const char *text, const char *clause, unsigned long lon
     cr_expect_not_null(strstr(text, line), "%s in %s", line, text);
 }
 
+/* In orders of time a query holds what it is going to show; many of them together, too much. */
+Test(query, shares_its_memory_with_all_others)
+{
+    enum {
+        QUERIES = 400
+    };
+    char directory[SCRATCH_PATH_SIZE];
+    struct random_store random;
+    lahar_query *queries[QUERIES] = {NULL};
+    lahar_query_options options;
+    lahar_stat stat = {.struct_size = sizeof stat};
+    const lahar_event *event = NULL;
+    lahar_error error = {0};
+    lahar_status status = LAHAR_OK;
+    uint32_t count = 0;
+    scratch_create(directory);
+    random_store_open(&random, directory, 20); /* 64 MiB, of which queries may hold 16 */
+    random_store_append(&random, 3000);
+    lahar_query_options_init(&options);
+    options.order = LAHAR_ORDER_LATEST_TIME;
+    while (count < QUERIES && status == LAHAR_OK) {
+        queries[count] = open_query(random.store, "*", &options);
+        status = lahar_query_next(queries[count], &event, &error);
+        count += status == LAHAR_OK;
+    }
+    cr_assert_eq(status, LAHAR_NO_MEMORY, "%u queries", count);
+    cr_assert_str_eq(error.message,
+                     "the open queries need more than their 16777216 bytes of memory");
+    cr_assert_geq(count, 50);
+    cr_assert_eq(lahar_stat_get(random.store, &stat, &error), LAHAR_OK);
+    cr_assert_leq(stat.query_bytes, 16 << 20);
+    cr_assert_gt(stat.query_bytes, 8 << 20);
+    /* What one lets go of, another may have. */
+    lahar_query_close(queries[0]);
+    queries[0] = NULL;
+    lahar_error_clear(&error);
+    cr_assert_eq(lahar_query_next(queries[count], &event, &error), LAHAR_OK, "%s", error.message);
+    for (uint32_t i = 0; i <= count; i++) {
+        lahar_query_close(queries[i]);
+    }
+    cr_assert_eq(lahar_stat_get(random.store, &stat, &error), LAHAR_OK);
+    cr_assert_eq(stat.query_bytes, 0);
+    random_store_close(&random);
+    scratch_remove(directory);
+}
+
 Test(query, explains_how_it_answers)
 {
     char directory[SCRATCH_PATH_SIZE];
