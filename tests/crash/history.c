@@ -343,7 +343,8 @@ void history_settle(struct history *history, lahar_store *store)
             /* Offsets alone show only as the newest offset. */
             kept[i] = batch->is_durable || (offset.is_present && offset.number >= i);
         } else if (required_places(history, i) == 0) {
-            kept[i] = batch->is_durable;
+            /* Retention may have taken it, and may still do so. */
+            kept[i] = kept[i] || batch->is_durable;
         }
         /* What recovery showed once is durable from then on. */
         batch->is_durable = kept[i];
