@@ -105,7 +105,8 @@ LAHAR_API void lahar_options_init(lahar_options *options);
  * the library's threads. After fork the child may only call lahar_store_close.
  * LAHAR_LOCKED: another writer; LAHAR_NOT_A_STORE; LAHAR_UNSUPPORTED: newer
  * format; LAHAR_CORRUPT: the manifest is damaged in the middle (a damaged journal
- * costs its own events, lahar_stat.lost_ids);
+ * costs its own events, lahar_stat.lost_ids); LAHAR_BUSY: read_only, and the
+ * writer has changed files faster than they could be read;
  * LAHAR_NOT_FOUND: nothing there with must_exist or read_only; LAHAR_IO;
  * LAHAR_NO_SPACE; LAHAR_NO_MEMORY; LAHAR_INVALID. */
 LAHAR_API LAHAR_NODISCARD lahar_status lahar_store_open(const char *directory,
