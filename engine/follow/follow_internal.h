@@ -58,6 +58,7 @@ struct lahar_followed_file {
     uint64_t drained_ns; /* monotonic: when it was first read to its end; 0: it is not */
     uint64_t blocked_until_ns;
     uint64_t blocked_ns; /* length of the next pause */
+    uint32_t turns;      /* that it had before others, one after the other */
     uint64_t commit_id;  /* a batch with this id holds its newest offset */
     uint64_t scan;       /* number of the look that found it last */
     uint64_t gap_from;   /* with gap_to > gap_from: to be reported in the next commit */
@@ -220,8 +221,11 @@ lahar_status lahar_follow_source_open(struct lahar_follow *follow, lahar_bytes n
                                       lahar_bytes value, struct lahar_follow_source **source_out,
                                       lahar_error *error);
 void lahar_follow_source_close(struct lahar_follow *follow, struct lahar_follow_source *source);
-/* With the lock: puts a file into the queue, unless it waits for another. */
+/* With the lock: puts a file into the queue, unless it waits for another: behind all others, or
+ * before them. */
 void lahar_follow_enqueue(struct lahar_follow_source *source, struct lahar_followed_file *file);
+void lahar_follow_enqueue_first(struct lahar_follow_source *source,
+                                struct lahar_followed_file *file);
 /* The next number of a generation; 0 when the store refuses to reserve more. */
 uint64_t lahar_follow_next_generation(struct lahar_follow *follow,
                                       struct lahar_follow_source *source);

@@ -228,8 +228,7 @@ uint64_t lahar_follow_next_generation(struct lahar_follow *follow,
     return source->definition.source << LAHAR_GENERATION_BITS | ++source->next_generation;
 }
 
-/* --- the queue
- * -------------------------------------------------------------------------------------- */
+/* --- the queue --------------------------------------------------------------------- */
 
 static bool has_to_wait(struct lahar_followed_file *file)
 {
@@ -237,18 +236,40 @@ static bool has_to_wait(struct lahar_followed_file *file)
     return before != NULL && !before->is_drained;
 }
 
-void lahar_follow_enqueue(struct lahar_follow_source *source, struct lahar_followed_file *file)
+/* Whether it is to be put into the queue now. */
+static bool gets_ready(struct lahar_followed_file *file)
 {
     if (file->is_busy) {
         file->looks_again = true;
-        return;
+        return false;
     }
     const uint32_t resting = LAHAR_CURSOR_CLOSED | LAHAR_CURSOR_COPY;
     if (file->is_ready || has_to_wait(file) ||
         ((file->cursor.flags & resting) != 0 && !file->must_forget)) {
-        return;
+        return false;
     }
     file->is_ready = true;
+    return true;
+}
+
+void lahar_follow_enqueue_first(struct lahar_follow_source *source,
+                                struct lahar_followed_file *file)
+{
+    if (!gets_ready(file)) {
+        return;
+    }
+    file->next_ready = source->ready_first;
+    source->ready_first = file;
+    if (source->ready_last == NULL) {
+        source->ready_last = file;
+    }
+}
+
+void lahar_follow_enqueue(struct lahar_follow_source *source, struct lahar_followed_file *file)
+{
+    if (!gets_ready(file)) {
+        return;
+    }
     file->next_ready = NULL;
     if (source->ready_last == NULL) {
         source->ready_first = file;

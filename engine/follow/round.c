@@ -12,7 +12,8 @@
 #include "io/base/error.h"
 
 enum {
-    BLOCK_SIZE_MAX = 1 << 20 /* bytes of a block; more are of no use to the store */
+    BLOCK_SIZE_MAX = 1 << 20, /* bytes of a block; more are of no use to the store */
+    TURNS_MAX = 64 /* rounds of a file one after the other while others wait to be opened */
 };
 #define NS_PER_MS        UINT64_C(1000000)
 #define BLOCKED_FIRST_NS (500 * NS_PER_MS)
@@ -269,6 +270,32 @@ static void log_errors(struct lahar_follow *follow, struct lahar_follow_source *
                     (unsigned long long)poll->next.error_count);
 }
 
+static bool is_one_too_many(const struct lahar_follow_source *source,
+                            const struct lahar_followed_file *file)
+{
+    /* A file without its name could not be opened again. */
+    return source->open_count > source->spec.open_files_max && !file->is_unlinked &&
+           !file->is_foreign_name;
+}
+
+/* The file has more. Where more files have than may be open, those that are open are read to their
+ * end before others are opened, and one that has no end gives way after some turns: descriptors
+ * and decoders stay few, however many files there are. */
+static void go_on(struct lahar_follow_source *source, struct lahar_followed_file *file)
+{
+    if (!is_one_too_many(source, file)) {
+        file->turns = 0;
+        lahar_follow_enqueue(source, file);
+    } else if (file->turns < TURNS_MAX) {
+        file->turns++;
+        lahar_follow_enqueue_first(source, file);
+    } else {
+        file->turns = 0;
+        lahar_followed_file_close(source, file);
+        lahar_follow_enqueue(source, file);
+    }
+}
+
 /* What the poll found makes the file ready again, or not. With the lock. */
 static void follow_result(struct lahar_follow *follow, struct lahar_follow_source *source,
                           const struct lahar_file_poll *poll, uint64_t now_ns)
@@ -281,14 +308,14 @@ static void follow_result(struct lahar_follow *follow, struct lahar_follow_sourc
     switch (poll->result) {
     case LAHAR_POLL_MORE:
         file->is_drained = false;
-        lahar_follow_enqueue(source, file);
+        go_on(source, file);
         break;
     case LAHAR_POLL_DRAINED:
         file->drained_ns = file->is_drained ? file->drained_ns : now_ns;
         file->is_drained = true;
+        file->turns = 0;
         release_successor(source, file);
-        if (source->open_count > source->spec.open_files_max && !file->is_unlinked &&
-            !file->is_foreign_name) {
+        if (is_one_too_many(source, file)) {
             lahar_followed_file_close(source, file);
         }
         break;

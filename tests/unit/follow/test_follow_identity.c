@@ -251,3 +251,62 @@ Test(follow_identity, reads_more_files_than_it_may_open)
     cr_assert_leq(f.follow->sources[0]->open_count, 3);
     follow_fixture_deinit(&f);
 }
+
+/* Each file has more than one round takes: they are read one after the other, not all at once. */
+Test(follow_identity, keeps_few_files_open_while_all_have_more)
+{
+    struct follow_fixture f;
+    char text[40 * 4 + 1];
+    follow_fixture_init(&f);
+    f.spec.open_files_max = 2;
+    f.spec.max_block_size = 4;
+    f.spec.poll_max_batch_size = 4;
+    for (unsigned i = 0; i < 40; i++) {
+        (void)snprintf(text + (size_t)i * 4, 5, "%03u\n", i);
+    }
+    for (unsigned i = 0; i < 30; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "%u.log", i);
+        add(&f, name, text);
+    }
+    follow_fixture_create(&f);
+    follow_fixture_start(&f);
+    size_t most = 0;
+    for (unsigned i = 0; i < 1000 && count_messages(&f, "logs") < 30 * 40; i++) {
+        (void)lahar_follow_step(f.follow, f.now_ns);
+        const size_t open_count = f.follow->sources[0]->open_count;
+        most = open_count > most ? open_count : most;
+    }
+    cr_assert_eq(count_messages(&f, "logs"), 30 * 40);
+    cr_assert_leq(most, 3);
+    follow_fixture_deinit(&f);
+}
+
+/* A file of many rounds is read before others, but not to its end. */
+Test(follow_identity, lets_a_long_file_give_way)
+{
+    struct follow_fixture f;
+    follow_fixture_init(&f);
+    f.spec.open_files_max = 1;
+    f.spec.max_block_size = 1;
+    f.spec.poll_max_batch_size = 1;
+    for (unsigned i = 0; i < 400; i++) {
+        add(&f, "a.log", "long\n");
+        add(&f, "b.log", "long\n");
+    }
+    add(&f, "c.log", "short\n");
+    follow_fixture_create(&f);
+    follow_fixture_start(&f);
+    bool has_short = false;
+    for (unsigned i = 0; i < 1000 && !has_short; i++) {
+        (void)lahar_follow_step(f.follow, f.now_ns);
+        char *messages = messages_of(&f, "logs", LAHAR_FIELD_MESSAGE);
+        has_short = strstr(messages, "short") != NULL;
+        free(messages);
+    }
+    cr_assert(has_short);
+    cr_assert_lt(count_messages(&f, "logs"), 400);
+    follow_fixture_settle(&f);
+    cr_assert_eq(count_messages(&f, "logs"), 801);
+    follow_fixture_deinit(&f);
+}
