@@ -1,3 +1,4 @@
+/* Threads of idle priority; see crew.h. */
 #include "engine/rollover/crew.h"
 
 #include <sched.h>
@@ -8,6 +9,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "io/io.h"
 
 /* How often a run that goes on at idle priority is looked at. */
 #define LOOK_NS INT64_C(20000000)
@@ -254,11 +257,10 @@ void lahar_crew_run_whole(struct lahar_crew *crew, void (*work)(void *context), 
 
 /* --- life ------------------------------------------------------------------------------ */
 
-static uint32_t count_processors(void)
+static uint32_t choose_size(void)
 {
-    cpu_set_t allowed;
-    const int count = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
-    return count < 1 ? 1 : count > LAHAR_CREW_SIZE_MAX ? LAHAR_CREW_SIZE_MAX : (uint32_t)count;
+    const uint32_t processors = lahar_io_processor_count();
+    return processors < LAHAR_CREW_SIZE_MAX ? processors : (uint32_t)LAHAR_CREW_SIZE_MAX;
 }
 
 void lahar_crew_init(struct lahar_crew *crew, const struct lahar_crew_hooks *hooks,
@@ -266,7 +268,7 @@ void lahar_crew_init(struct lahar_crew *crew, const struct lahar_crew_hooks *hoo
 {
     memset(crew, 0, sizeof *crew);
     crew->hooks = *hooks;
-    crew->size = has_threads ? count_processors() : 0;
+    crew->size = has_threads ? choose_size() : 0;
     (void)pthread_mutex_init(&crew->lock, NULL);
     pthread_condattr_t attributes;
     (void)pthread_condattr_init(&attributes);
