@@ -356,8 +356,8 @@ Test(volumes, are_swept_of_unfinished_files_and_of_nobody_elses)
         "1-2.tmp",
         "00000000000000000001-00000000000000000010.00000079.tmp",
         "names-1.tmp.orig",
-        "a very long name of a temporary file of some other program, longer "
-        "than all own names.00000001.events.tmp",
+        ("a very long name of a temporary file of some other program, longer "
+         "than all own names.00000001.events.tmp"),
     };
     static const char *const directories[] = {"store/events", "d1", "d2"};
     struct store_fixture fixture;
