@@ -13,6 +13,7 @@ enum {
     /* Rows of a block whose values are read singly. Decoding its columns costs as much as some
      * ten of them; whoever reads more than a few reads most. */
     SINGLE_ROWS = 3,
+    SINGLE_LIST = 64, /* elements of a list or map that are worth finding one by one */
     ROW_SIZE_MIN = 18
 };
 
@@ -275,6 +276,14 @@ static bool is_read_singly(const struct lahar_block *block, const struct lahar_b
            column->entries_encoding != LAHAR_ENTRIES_TEMPLATES;
 }
 
+/* To find one of many values all before it are passed over: a long list decodes its columns. */
+static void expect_elements(struct lahar_block *block, uint32_t count)
+{
+    if (count > SINGLE_LIST) {
+        atomic_store_explicit(&block->rows_read, SINGLE_ROWS + 1, memory_order_relaxed);
+    }
+}
+
 /* The bytes in a slot of a column that may not be decoded. */
 static lahar_status find_bytes(struct lahar_block *block, uint32_t number, const uint32_t *rows,
                                uint32_t slot, struct lahar_arena *arena, lahar_bytes *bytes_out,
@@ -329,6 +338,7 @@ static lahar_status get_uuids(struct lahar_block *block, const struct lahar_bloc
 {
     const uint32_t start = element->starts[slot];
     const uint32_t count = element->starts[slot + 1] - start;
+    expect_elements(block, count);
     lahar_uuid *uuids = lahar_arena_allocate(arena, count * sizeof uuids[0]);
     if (uuids == NULL) {
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to read an event");
@@ -347,6 +357,7 @@ static lahar_status get_keywords(struct lahar_block *block,
 {
     const uint32_t start = element->starts[slot];
     const uint32_t count = element->starts[slot + 1] - start;
+    expect_elements(block, count);
     lahar_bytes *keywords = lahar_arena_allocate(arena, count * sizeof keywords[0]);
     if (keywords == NULL) {
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to read an event");
@@ -391,6 +402,7 @@ static lahar_status get_map(struct lahar_block *block, const struct lahar_block_
     const struct lahar_block_column *shape = &block->columns[element->column];
     uint32_t node = (uint32_t)shape->numbers[lahar_block_code(shape, slot)];
     const uint32_t count = scope->nodes[node].depth;
+    expect_elements(block, count);
     lahar_pair *pairs = lahar_arena_allocate(arena, count * sizeof pairs[0]);
     if (pairs == NULL) {
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to read an event");
