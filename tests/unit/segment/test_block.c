@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "engine/segment/block_reader.h"
 #include "engine/segment/block_writer.h"
@@ -218,6 +219,38 @@ Test(block, holds_five_thousand_keys_in_one_event)
         }
         (void)check(&fixture);
     }
+    free(keys);
+    free(pairs);
+    tear_down(&fixture);
+}
+
+/* Finding values one by one passes over those before: it must not be tried with many. */
+Test(block, reads_a_long_map_in_linear_time)
+{
+    enum {
+        KEYS = 60000
+    };
+    struct fixture fixture;
+    struct timespec before;
+    struct timespec after;
+    set_up(&fixture, 1, 1);
+    lahar_pair *pairs = calloc(KEYS, sizeof *pairs);
+    char(*keys)[16] = calloc(KEYS, sizeof *keys);
+    for (size_t i = 0; i < KEYS; i++) {
+        /* Of sizes that differ, and hardly ever of one form. */
+        (void)snprintf(keys[i], sizeof keys[i], "%zx%c", i * 2654435761u % 65521,
+                       (int)('g' + i % 17));
+        pairs[i].key = samples_bytes(keys[i]);
+        pairs[i].value = samples_bytes(keys[i]);
+    }
+    lahar_value map = {.field = samples_field(&fixture.samples, "map"), .type = LAHAR_MAP};
+    map.as.map.items = pairs;
+    map.as.map.count = KEYS;
+    add(&fixture, samples_event(&fixture.samples, &map, 1));
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+    (void)check(&fixture);
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+    cr_assert_lt(after.tv_sec - before.tv_sec, 2, "%ld s", (long)(after.tv_sec - before.tv_sec));
     free(keys);
     free(pairs);
     tear_down(&fixture);
