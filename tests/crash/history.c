@@ -75,8 +75,10 @@ void history_note_durable(struct history *history, uint64_t durable_id)
 {
     for (uint32_t i = 0; i < history->batch_count; i++) {
         struct history_batch *batch = &history->batches[i];
+        /* A batch of offsets alone takes an id too. */
+        const uint64_t id_count = batch->event_count == 0 ? 1 : batch->event_count;
         if (batch->first_id != 0 && batch->session == history->session &&
-            batch->first_id + batch->event_count <= durable_id) {
+            batch->first_id + id_count <= durable_id) {
             batch->is_durable = true;
         }
     }
