@@ -41,7 +41,7 @@ enum {
     BUSY_EVERY = 20,
     UUID_SIZE = 36,
     WARM_ASKED = 200,
-    COLD_ASKED = 12,
+    COLD_ASKED = 40,
     NS_PER_MS = 1000000
 };
 
@@ -426,15 +426,15 @@ static void measure_warm(struct bench *bench, bool is_family, const char *target
     }
     qsort(took_ms, WARM_ASKED, sizeof took_ms[0], compare);
     printf("%s: median %.3f ms, 99%% %.3f ms, most %.3f ms; %.3f ms of processor time each\n",
-           target, took_ms[WARM_ASKED / 2], took_ms[WARM_ASKED * 99 / 100], took_ms[WARM_ASKED - 1],
-           (processor_ms() - used_ms) / WARM_ASKED / 2);
-    judge(bench, target, 5, took_ms[WARM_ASKED * 99 / 100]);
+           target, took_ms[WARM_ASKED / 2], took_ms[WARM_ASKED * 99 / 100 - 1],
+           took_ms[WARM_ASKED - 1], (processor_ms() - used_ms) / WARM_ASKED / 2);
+    judge(bench, target, 5, took_ms[WARM_ASKED * 99 / 100 - 1]);
 }
 
 /* What is above the bound of the blocks read is shown as if 5 ms were the bound of all. */
 static void measure_cold(struct bench *bench, bool is_family, const char *target)
 {
-    double worst_ms = 0;
+    double above_ms[COLD_ASKED];
     for (uint64_t n = 0; n < COLD_ASKED; n++) {
         char name[UUID_SIZE + 1];
         size_t count = 0;
@@ -449,11 +449,12 @@ static void measure_cold(struct bench *bench, bool is_family, const char *target
         expect_events(is_family, name, count);
         printf("%s: %.3f ms, %.3f ms of processor time, %" PRIu64 " blocks\n", target, took_ms,
                processor_ms() - used_ms, blocks);
-        if (took_ms - 0.5 * (double)blocks > worst_ms) {
-            worst_ms = took_ms - 0.5 * (double)blocks;
-        }
+        above_ms[n] = took_ms - 0.5 * (double)blocks;
     }
-    judge(bench, target, 5, worst_ms);
+    qsort(above_ms, COLD_ASKED, sizeof above_ms[0], compare);
+    printf("%s: median %.3f ms, 95%% %.3f ms, most %.3f ms\n", target, above_ms[COLD_ASKED / 2],
+           above_ms[COLD_ASKED * 95 / 100 - 1], above_ms[COLD_ASKED - 1]);
+    judge(bench, target, 5, above_ms[COLD_ASKED * 95 / 100 - 1]);
 }
 
 static void measure_busy(struct bench *bench)
@@ -485,20 +486,26 @@ static void measure_busy(struct bench *bench)
     judge(bench, "10,000 events, cold", 200 + 0.5 * (double)blocks, cold_ms);
 }
 
-/* The newest FlowFile while its events are in memory only. */
-static void measure_resident(struct bench *bench)
+/* The newest FlowFile, of the store that has just been opened to be written. */
+static void measure_first(struct bench *bench)
 {
-    enum {
-        FAMILIES = 64
-    };
-    double took_ms[FAMILIES];
     char newest[UUID_SIZE + 1];
     size_t found = 0;
     name_w1(bench, bench->event_count + TAIL_EVENTS - 1, newest);
+    const uint64_t before = blocks_read(bench);
     const double first_ms = ask(bench, newest, false, &found);
-    const uint64_t blocks = blocks_in_memory(bench);
-    printf("first question: %.3f ms, %" PRIu64 " MiB in memory\n", first_ms, blocks);
-    judge(bench, "first question", 5 + 0.5 * (double)blocks, first_ms);
+    const uint64_t blocks = blocks_read(bench) - before + blocks_in_memory(bench);
+    printf("first question: %.3f ms, %" PRIu64 " blocks\n", first_ms, blocks);
+    judge(bench, "first question, less 0.5 ms a block", 5, first_ms - 0.5 * (double)blocks);
+}
+
+/* FlowFiles whose events are in memory only. */
+static void measure_resident(struct bench *bench)
+{
+    enum {
+        FAMILIES = 200
+    };
+    double took_ms[FAMILIES];
     for (uint32_t i = 0; i < FAMILIES; i++) {
         char name[UUID_SIZE + 1];
         size_t count = 0;
@@ -507,7 +514,9 @@ static void measure_resident(struct bench *bench)
         took_ms[i] = ask(bench, name, true, &count);
     }
     qsort(took_ms, FAMILIES, sizeof took_ms[0], compare);
-    judge(bench, "just appended, warm", 5, took_ms[FAMILIES * 99 / 100]);
+    printf("just appended, warm: median %.3f ms, 99%% %.3f ms, most %.3f ms\n",
+           took_ms[FAMILIES / 2], took_ms[FAMILIES * 99 / 100 - 1], took_ms[FAMILIES - 1]);
+    judge(bench, "just appended, warm", 5, took_ms[FAMILIES * 99 / 100 - 1]);
 }
 
 int main(int argument_count, char **arguments)
@@ -534,9 +543,10 @@ int main(int argument_count, char **arguments)
     if (!is_there) {
         build(&bench);
     }
-    measure_resident(&bench);
+    measure_first(&bench);
     measure_warm(&bench, false, "one FlowFile, warm");
     measure_warm(&bench, true, "a family, warm");
+    measure_resident(&bench);
     check(lahar_rollover(bench.store, LAHAR_WAIT_FOREVER, &error), "rollover", &error);
     measure_cold(&bench, false, "one FlowFile, cold, less 0.5 ms a block");
     measure_cold(&bench, true, "a family, cold, less 0.5 ms a block");

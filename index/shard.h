@@ -155,6 +155,8 @@ struct lahar_shard_source {
     /* Fetches size bytes at offset of the shard into data. Any thread. */
     lahar_status (*fetch)(void *context, uint64_t offset, void *data, size_t size,
                           lahar_error *error);
+    /* Says that bytes are going to be fetched; waits for nothing. NULL: it would be no use. */
+    void (*announce)(void *context, uint64_t offset, uint64_t size);
     void *context;
     uint64_t size; /* bytes of the whole shard */
     /* The whole shard, for as long as it is open, if it is in memory and can be trusted: it is then
@@ -205,6 +207,10 @@ lahar_status lahar_shard_token(struct lahar_shard *shard, uint32_t field, const 
  * there, in shards of more than a few uuids, and costs a page at most. */
 lahar_status lahar_shard_may_hold_uuid(struct lahar_shard *shard, const lahar_uuid *uuid,
                                        bool *may_out, lahar_error *error);
+/* Says that may_hold is going to be asked, or the uuid to be looked for in a field: what that
+ * reads first is then on its way, for many shards or fields at once. Hints. */
+void lahar_shard_announce_may_hold(struct lahar_shard *shard, const lahar_uuid *uuid);
+void lahar_shard_announce_uuid(struct lahar_shard *shard, uint32_t field, const lahar_uuid *uuid);
 lahar_status lahar_shard_uuid(struct lahar_shard *shard, uint32_t field, const lahar_uuid *uuid,
                               struct lahar_docset *set, lahar_error *error);
 /* Uuids from low to high, both inclusive, in the order of their bytes. */

@@ -217,6 +217,17 @@ lahar_status lahar_shard_may_hold_uuid(struct lahar_shard *shard, const lahar_uu
     return lahar_uuid_filter_ask(&shard->pages, &shard->directory.filter, uuid, may_out, error);
 }
 
+void lahar_shard_announce_may_hold(struct lahar_shard *shard, const lahar_uuid *uuid)
+{
+    lahar_uuid_filter_announce(&shard->pages, &shard->directory.filter, uuid);
+}
+
+void lahar_shard_announce_uuid(struct lahar_shard *shard, uint32_t field, const lahar_uuid *uuid)
+{
+    const struct lahar_directory_field *entry = field_at(shard, field, LAHAR_CLASS_UUID);
+    lahar_uuid_table_announce(&shard->pages, &entry->uuids, uuid);
+}
+
 lahar_status lahar_shard_uuid(struct lahar_shard *shard, uint32_t field, const lahar_uuid *uuid,
                               struct lahar_docset *set, lahar_error *error)
 {

@@ -126,6 +126,22 @@ static lahar_status pin_page(struct lahar_shard_pages *pages, uint32_t number,
     return LAHAR_OK;
 }
 
+void lahar_shard_pages_announce(struct lahar_shard_pages *pages, uint64_t offset)
+{
+    if (pages->source.announce == NULL || pages->source.memory != NULL ||
+        offset >= pages->body_size) {
+        return;
+    }
+    const uint32_t number = (uint32_t)(offset / LAHAR_SHARD_PAGE_SIZE);
+    struct lahar_page_slot *slot = &pages->slots[number];
+    if (lahar_page_slot_try_pin(slot)) {
+        lahar_page_slot_unpin(slot);
+    } else {
+        pages->source.announce(pages->source.context, (uint64_t)number * LAHAR_SHARD_PAGE_SIZE,
+                               page_size(pages, number));
+    }
+}
+
 lahar_status lahar_shard_pages_offer(struct lahar_shard_pages *pages, uint64_t offset,
                                      const uint8_t *data, size_t size, lahar_error *error)
 {

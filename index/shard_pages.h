@@ -43,6 +43,10 @@ lahar_status lahar_page_view_open(struct lahar_shard_pages *pages, uint64_t offs
                                   struct lahar_page_view *view, lahar_error *error);
 void lahar_page_view_close(struct lahar_shard_pages *pages, struct lahar_page_view *view);
 
+/* Says that the page of this byte is going to be looked at: if it is not kept it is fetched
+ * meanwhile. A hint, for bytes beyond the body too. */
+void lahar_shard_pages_announce(struct lahar_shard_pages *pages, uint64_t offset);
+
 /* Copies a range. */
 lahar_status lahar_shard_pages_copy(struct lahar_shard_pages *pages, uint64_t offset, void *to,
                                     size_t size, lahar_error *error);

@@ -208,6 +208,12 @@ bool lahar_uuid_filter_is_valid(const struct lahar_uuid_filter *filter, uint64_t
            lahar_uuid_filter_size(filter) + LAHAR_SHARD_HEADER_SIZE <= body_size;
 }
 
+/* Where a block is in the shard; the layer ends at end. */
+static uint64_t block_place(const struct lahar_filter_layer *layer, uint64_t end, uint64_t block)
+{
+    return end - (layer->block_count - block) * LAHAR_FILTER_BLOCK_SIZE;
+}
+
 /* The layer ends at end of the shard. */
 static lahar_status ask_layer(struct lahar_shard_pages *pages,
                               const struct lahar_filter_layer *layer, uint64_t end,
@@ -215,9 +221,8 @@ static lahar_status ask_layer(struct lahar_shard_pages *pages,
 {
     struct spot spot = spot_of(layer_hash, layer->block_count);
     struct lahar_page_view view;
-    LAHAR_TRY(lahar_page_view_open(
-        pages, end - (layer->block_count - spot.block) * LAHAR_FILTER_BLOCK_SIZE,
-        LAHAR_FILTER_BLOCK_SIZE, &view, error));
+    LAHAR_TRY(lahar_page_view_open(pages, block_place(layer, end, spot.block),
+                                   LAHAR_FILTER_BLOCK_SIZE, &view, error));
     uint8_t all = 1;
     for (uint32_t i = 0; i < layer->probe_count; i++) {
         const unsigned bit = (unsigned)(spot.places & (BLOCK_BITS - 1));
@@ -227,6 +232,27 @@ static lahar_status ask_layer(struct lahar_shard_pages *pages,
     lahar_page_view_close(pages, &view);
     *may_out = all != 0;
     return LAHAR_OK;
+}
+
+/* Where the far layer ends. */
+static uint64_t far_end(const struct lahar_shard_pages *pages,
+                        const struct lahar_uuid_filter *filter)
+{
+    return pages->body_size - (uint64_t)filter->near.block_count * LAHAR_FILTER_BLOCK_SIZE;
+}
+
+void lahar_uuid_filter_announce(struct lahar_shard_pages *pages,
+                                const struct lahar_uuid_filter *filter, const lahar_uuid *uuid)
+{
+    const uint64_t hash = hash_uuid(uuid->bytes);
+    bool may_hold = false;
+    if (filter->far.block_count != 0 &&
+        ask_layer(pages, &filter->near, pages->body_size, hash, &may_hold, NULL) == LAHAR_OK &&
+        may_hold) {
+        const struct spot spot = spot_of(far_hash(hash), filter->far.block_count);
+        lahar_shard_pages_announce(pages,
+                                   block_place(&filter->far, far_end(pages, filter), spot.block));
+    }
 }
 
 lahar_status lahar_uuid_filter_ask(struct lahar_shard_pages *pages,
@@ -242,7 +268,5 @@ lahar_status lahar_uuid_filter_ask(struct lahar_shard_pages *pages,
     if (!*may_out || filter->far.block_count == 0) {
         return LAHAR_OK;
     }
-    const uint64_t near_size = (uint64_t)filter->near.block_count * LAHAR_FILTER_BLOCK_SIZE;
-    return ask_layer(pages, &filter->far, pages->body_size - near_size, far_hash(hash), may_out,
-                     error);
+    return ask_layer(pages, &filter->far, far_end(pages, filter), far_hash(hash), may_out, error);
 }

@@ -49,6 +49,10 @@ bool lahar_filter_writer_write(struct lahar_filter_writer *writer, struct lahar_
 uint64_t lahar_uuid_filter_size(const struct lahar_uuid_filter *filter);
 /* Whether the layers are ones that this version reads and lie in pages of body_size bytes. */
 bool lahar_uuid_filter_is_valid(const struct lahar_uuid_filter *filter, uint64_t body_size);
+/* Says that the filter is going to be asked: a page of the far layer that this takes is fetched
+ * meanwhile. A page of the near layer that is not in memory is fetched at once. */
+void lahar_uuid_filter_announce(struct lahar_shard_pages *pages,
+                                const struct lahar_uuid_filter *filter, const lahar_uuid *uuid);
 /* *may_out false: no field of the shard holds the uuid. */
 lahar_status lahar_uuid_filter_ask(struct lahar_shard_pages *pages,
                                    const struct lahar_uuid_filter *filter, const lahar_uuid *uuid,

@@ -187,6 +187,20 @@ static lahar_status search(struct lahar_shard_pages *pages, const struct lahar_u
     return LAHAR_OK;
 }
 
+static uint64_t bounds_place(const struct lahar_uuid_table *table, const lahar_uuid *uuid)
+{
+    return table->directory +
+           (uint64_t)directory_index(uuid->bytes, table->skipped_bits, table->directory_bits) * 4;
+}
+
+void lahar_uuid_table_announce(struct lahar_shard_pages *pages,
+                               const struct lahar_uuid_table *table, const lahar_uuid *uuid)
+{
+    if (table->count != 0) {
+        lahar_shard_pages_announce(pages, bounds_place(table, uuid));
+    }
+}
+
 lahar_status lahar_uuid_table_find(const struct lahar_list_reader *reader,
                                    const struct lahar_uuid_table *table, const lahar_uuid *uuid,
                                    struct lahar_docset *set, lahar_error *error)
@@ -195,10 +209,9 @@ lahar_status lahar_uuid_table_find(const struct lahar_list_reader *reader,
     if (table->count == 0) {
         return LAHAR_OK;
     }
-    const uint64_t slot = directory_index(uuid->bytes, table->skipped_bits, table->directory_bits);
     uint8_t bounds[8];
     LAHAR_TRY(
-        lahar_shard_pages_copy(pages, table->directory + slot * 4, bounds, sizeof bounds, error));
+        lahar_shard_pages_copy(pages, bounds_place(table, uuid), bounds, sizeof bounds, error));
     const uint64_t low = lahar_load_u32(bounds);
     const uint64_t high = lahar_load_u32(bounds + 4);
     if (low > high || high > table->count) {

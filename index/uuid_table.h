@@ -25,6 +25,9 @@ void lahar_uuid_table_write(struct lahar_list_writer *writer, const uint8_t *key
                             const uint64_t *references, uint64_t count,
                             struct lahar_uuid_table *table_out);
 
+/* Says that the uuid is going to be looked for: the page that comes first is fetched meanwhile. */
+void lahar_uuid_table_announce(struct lahar_shard_pages *pages,
+                               const struct lahar_uuid_table *table, const lahar_uuid *uuid);
 /* Adds the documents of the uuid. */
 lahar_status lahar_uuid_table_find(const struct lahar_list_reader *reader,
                                    const struct lahar_uuid_table *table, const lahar_uuid *uuid,

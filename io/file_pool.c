@@ -227,3 +227,13 @@ lahar_status lahar_pooled_file_read(struct lahar_pooled_file *file, uint64_t off
     lahar_pooled_file_leave(file);
     return status;
 }
+
+void lahar_pooled_file_announce(struct lahar_pooled_file *file, uint64_t offset, uint64_t size)
+{
+    struct lahar_io *io = file->pool->io;
+    struct lahar_io_file *opened = NULL;
+    if (lahar_pooled_file_use(file, &opened, NULL) == LAHAR_OK) {
+        io->ops->announce(io, opened, offset, size);
+        lahar_pooled_file_leave(file);
+    }
+}

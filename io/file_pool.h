@@ -36,5 +36,7 @@ void lahar_pooled_file_leave(struct lahar_pooled_file *file);
 /* Use, read and leave; as the read of struct lahar_io_ops. */
 lahar_status lahar_pooled_file_read(struct lahar_pooled_file *file, uint64_t offset, void *data,
                                     size_t size, size_t *read_out, lahar_error *error);
+/* Use, announce and leave; nothing when it cannot be used. */
+void lahar_pooled_file_announce(struct lahar_pooled_file *file, uint64_t offset, uint64_t size);
 
 #endif

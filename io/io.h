@@ -80,6 +80,10 @@ struct lahar_io_ops {
     /* Reads up to size bytes; *read_out is smaller only at the end of the file. */
     lahar_status (*read)(struct lahar_io *io, struct lahar_io_file *file, uint64_t offset,
                          void *data, size_t size, size_t *read_out, lahar_error *error);
+    /* Says that these bytes are going to be read, so that several reads that follow wait together
+     * and not one after the other. A hint: it waits for nothing and cannot fail. */
+    void (*announce)(struct lahar_io *io, struct lahar_io_file *file, uint64_t offset,
+                     uint64_t size);
     /* Writes all of it; not durable before sync. */
     lahar_status (*write)(struct lahar_io *io, struct lahar_io_file *file, uint64_t offset,
                           const void *data, size_t size, lahar_error *error);

@@ -148,6 +148,15 @@ static lahar_status read_file(struct lahar_io *io, struct lahar_io_file *file, u
     return LAHAR_OK;
 }
 
+static void announce_read(struct lahar_io *io, struct lahar_io_file *file, uint64_t offset,
+                          uint64_t size)
+{
+    (void)io;
+    if (!file->is_direct) {
+        (void)posix_fadvise(file->descriptor, (off_t)offset, (off_t)size, POSIX_FADV_WILLNEED);
+    }
+}
+
 static lahar_status write_file(struct lahar_io *io, struct lahar_io_file *file, uint64_t offset,
                                const void *data, size_t size, lahar_error *error)
 {
@@ -405,6 +414,7 @@ void lahar_posix_file_ops(struct lahar_io_ops *ops)
     ops->is_direct = is_direct;
     ops->size = file_size;
     ops->read = read_file;
+    ops->announce = announce_read;
     ops->write = write_file;
     ops->sync = sync_file;
     ops->fill = fill_file;

@@ -5,7 +5,8 @@
 #include "io/base/error.h"
 
 enum {
-    SHARDS_A_HELPER = 6 /* fewer are not worth a thread */
+    SHARDS_A_HELPER = 6, /* fewer are not worth a thread */
+    ANNOUNCED_MAX = 8    /* FlowFiles whose pages are fetched ahead */
 };
 
 static const char *const FIELD_NAMES[] = {"uuid", "parents", "children", "source_system"};
@@ -43,6 +44,9 @@ static lahar_status ask_shard(struct lahar_shard_asking *asking, size_t index,
         const lahar_uuid *uuid = &asking->wanted->entries[i].uuid;
         bool may_hold = false;
         LAHAR_TRY(lahar_shard_may_hold_uuid(shard, uuid, &may_hold, error));
+        for (size_t j = 0; j < field_count && may_hold; j++) {
+            lahar_shard_announce_uuid(shard, fields[j], uuid);
+        }
         for (size_t j = 0; j < field_count && may_hold; j++) {
             LAHAR_TRY(lahar_shard_uuid(shard, fields[j], uuid, set, error));
         }
@@ -115,14 +119,38 @@ static bool may_hold_any(struct lahar_shard *shard, const struct lahar_shard_ask
     return may_hold;
 }
 
-static void choose_candidates(struct lahar_shard_asking *asking)
+/* The shard of the stream in an event file; NULL: the file has none, or other events. */
+static struct lahar_shard *shard_of(const struct lahar_shard_asking *asking, size_t index)
 {
     const struct lahar_lineage_source *source = asking->source;
-    const size_t count = lahar_snapshot_segment_count(source->snapshot);
+    const struct lahar_snapshot_segment *segment = lahar_snapshot_segment(source->snapshot, index);
+    return lahar_segment_describe(segment->segment)->stream == source->provenance->stream
+               ? segment->shard
+               : NULL;
+}
+
+/* A question about few FlowFiles waits for the shards' answers together. Of many, each shard is
+ * likely to have one, and the pages of its filter are soon all in memory. */
+static void announce(const struct lahar_shard_asking *asking, size_t count)
+{
+    if (asking->wanted->count - asking->first > ANNOUNCED_MAX) {
+        return;
+    }
     for (size_t i = 0; i < count; i++) {
-        const struct lahar_snapshot_segment *segment = lahar_snapshot_segment(source->snapshot, i);
-        if (lahar_segment_describe(segment->segment)->stream == source->provenance->stream &&
-            segment->shard != NULL && may_hold_any(segment->shard, asking)) {
+        struct lahar_shard *shard = shard_of(asking, i);
+        for (uint32_t k = asking->first; shard != NULL && k < asking->wanted->count; k++) {
+            lahar_shard_announce_may_hold(shard, &asking->wanted->entries[k].uuid);
+        }
+    }
+}
+
+static void choose_candidates(struct lahar_shard_asking *asking)
+{
+    const size_t count = lahar_snapshot_segment_count(asking->source->snapshot);
+    announce(asking, count);
+    for (size_t i = 0; i < count; i++) {
+        struct lahar_shard *shard = shard_of(asking, i);
+        if (shard != NULL && may_hold_any(shard, asking)) {
             asking->candidates[asking->candidate_count++] = i;
         }
     }

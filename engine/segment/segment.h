@@ -150,6 +150,9 @@ lahar_status lahar_segment_probe(struct lahar_io *io, const char *directory,
 /* From the cache, or read, checked and inflated. LAHAR_CORRUPT names the ids. */
 lahar_status lahar_segment_load(struct lahar_segment *segment, uint32_t block,
                                 struct lahar_block **block_out, lahar_error *error);
+/* Says that the block is going to be loaded, so that it is on its way when it is. Waits for
+ * nothing; nothing happens when it is in memory already. */
+void lahar_segment_announce(struct lahar_segment *segment, uint32_t block);
 /* Whether loading the block would read it, and keep it for the next who loads it. */
 bool lahar_segment_would_keep(const struct lahar_segment *segment, uint32_t block);
 /* Appends the stored bytes of a block, checked against the table of contents, to out. */

@@ -483,6 +483,16 @@ lahar_status lahar_segment_load(struct lahar_segment *segment, uint32_t block,
     return name_events(segment, block, status, error);
 }
 
+void lahar_segment_announce(struct lahar_segment *segment, uint32_t block)
+{
+    LAHAR_ASSERT(block < segment->info.block_count);
+    const struct lahar_block_info *info = &segment->blocks[block];
+    if (segment->cache == NULL ||
+        lahar_block_cache_lacks(segment->cache, segment->info.number, block, info->size)) {
+        lahar_pooled_file_announce(segment->file, info->offset, info->size);
+    }
+}
+
 bool lahar_segment_would_keep(const struct lahar_segment *segment, uint32_t block)
 {
     LAHAR_ASSERT(block < segment->info.block_count);

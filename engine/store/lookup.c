@@ -11,6 +11,10 @@
 #include "engine/store/store_state.h"
 #include "io/base/error.h"
 
+enum {
+    ANNOUNCED_BLOCKS = 8 /* that are on their way while one is read */
+};
+
 #define NO_PLACE       UINT32_MAX
 #define HELD_BYTES_MAX (UINT64_C(64) << 20) /* of stored blocks that wait for further ids */
 
@@ -38,6 +42,7 @@ struct lahar_lookup {
     size_t place_count;
     uint32_t *place_of; /* by id; NO_PLACE: not known beforehand */
     uint64_t held_bytes;
+    size_t announced; /* places before this one */
 };
 
 lahar_status lahar_lookup_create(lahar_store *store, struct lahar_snapshot *snapshot,
@@ -218,6 +223,18 @@ static void find_places(struct lahar_lookup *lookup)
     }
 }
 
+/* The places right behind one that is to be read are likely to be next. */
+static void announce_places(struct lahar_lookup *lookup, size_t place)
+{
+    size_t next = lookup->announced > place ? lookup->announced : place + 1;
+    for (; next < lookup->place_count && next <= place + ANNOUNCED_BLOCKS; next++) {
+        const struct place *ahead = &lookup->places[next];
+        lahar_segment_announce(lahar_snapshot_segment(lookup->snapshot, ahead->file)->segment,
+                               ahead->block);
+        lookup->announced = next + 1;
+    }
+}
+
 /* Makes the block of a place the lookup's own for this call, or a reference of the place's. */
 static lahar_status enter_place(struct lahar_lookup *lookup, struct place *place,
                                 struct lahar_block **block_out, lahar_error *error)
@@ -228,6 +245,7 @@ static lahar_status enter_place(struct lahar_lookup *lookup, struct place *place
     struct lahar_block *block = place->loaded;
     place->uses--;
     if (block == NULL) {
+        announce_places(lookup, (size_t)(place - lookup->places));
         LAHAR_TRY(lahar_segment_load(file->segment, place->block, &block, error));
         if (place->uses != 0 && lookup->held_bytes + size <= HELD_BYTES_MAX) {
             place->loaded = block;

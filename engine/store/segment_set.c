@@ -23,6 +23,12 @@ static lahar_status fetch_shard(void *context, uint64_t offset, void *data, size
     return LAHAR_OK;
 }
 
+static void announce_shard(void *context, uint64_t offset, uint64_t size)
+{
+    const struct lahar_stored_file *file = context;
+    lahar_pooled_file_announce(file->shard_file, offset, size);
+}
+
 static lahar_status open_shard(struct lahar_stored_file *file,
                                const struct lahar_stored_place *place)
 {
@@ -41,8 +47,11 @@ static lahar_status open_shard(struct lahar_stored_file *file,
     if (size != file->entry.shard_bytes) {
         return LAHAR_CORRUPT;
     }
-    const struct lahar_shard_source source = {
-        .fetch = fetch_shard, .context = file, .size = size, .cache = place->shard_cache};
+    const struct lahar_shard_source source = {.fetch = fetch_shard,
+                                              .announce = announce_shard,
+                                              .context = file,
+                                              .size = size,
+                                              .cache = place->shard_cache};
     LAHAR_TRY(lahar_shard_open(&source, file->allocator, &file->shard, NULL));
     if (lahar_shard_document_count(file->shard) != file->entry.info.event_count) {
         lahar_shard_close(file->shard);

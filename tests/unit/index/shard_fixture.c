@@ -18,13 +18,23 @@ static lahar_status fetch(void *context, uint64_t offset, void *data, size_t siz
         return lahar_fail(error, LAHAR_IO, "read beyond the end");
     }
     memory->fetched_bytes += size;
+    memory->fetched_at = offset;
     memcpy(data, memory->data + offset, size);
     return LAHAR_OK;
 }
 
+static void announce(void *context, uint64_t offset, uint64_t size)
+{
+    struct memory_source *memory = context;
+    memory->announce_count++;
+    memory->announced_at = offset;
+    (void)size;
+}
+
 struct lahar_shard_source memory_source(struct memory_source *memory)
 {
-    return (struct lahar_shard_source){.fetch = fetch, .context = memory, .size = memory->size};
+    return (struct lahar_shard_source){
+        .fetch = fetch, .announce = announce, .context = memory, .size = memory->size};
 }
 
 uint64_t random_next(uint64_t *state)

@@ -12,7 +12,10 @@ struct memory_source {
     uint64_t size;
     uint64_t fetched_bytes;
     uint64_t fetch_count;
-    uint64_t fail_at; /* the number of the fetch that fails, from 1; 0: none */
+    uint64_t fetched_at; /* of the last fetch */
+    uint64_t announce_count;
+    uint64_t announced_at; /* of the last one */
+    uint64_t fail_at;      /* the number of the fetch that fails, from 1; 0: none */
 };
 
 struct lahar_shard_source memory_source(struct memory_source *memory);

@@ -161,6 +161,48 @@ Test(uuid_filter, answers_from_what_opening_has_read)
     lahar_buffer_deinit(&bytes);
 }
 
+/* Of many shards the pages are on their way together when the first of them is waited for. */
+Test(uuid_filter, announces_exactly_the_page_that_it_will_read)
+{
+    static const struct maker large = {.first = 1, .count = 100000};
+    struct lahar_buffer bytes;
+    struct memory_source memory;
+    build(&large, &bytes);
+    uint32_t reading = 0;
+    for (uint32_t i = 0; i < 500; i++) {
+        struct lahar_shard *shard = open_shard(&memory, &bytes);
+        const uint64_t fetches = memory.fetch_count;
+        const lahar_uuid uuid = make_uuid(i, false); /* there and not there by turns */
+        lahar_shard_announce_may_hold(shard, &uuid);
+        cr_assert_eq(memory.fetch_count, fetches);
+        const bool may = may_hold(shard, &uuid);
+        cr_assert_eq(memory.announce_count, memory.fetch_count - fetches);
+        cr_assert(memory.announce_count == 0 || memory.announced_at == memory.fetched_at);
+        reading += memory.announce_count != 0;
+        lahar_shard_announce_may_hold(shard, &uuid); /* the page is there */
+        cr_assert_eq(memory.announce_count, memory.fetch_count - fetches);
+        if (may) {
+            uint32_t field = 0;
+            struct lahar_docset set;
+            const uint64_t before = memory.announce_count;
+            const uint64_t fetched = memory.fetch_count;
+            cr_assert(lahar_shard_find_field(shard, "uuid", 4, LAHAR_CLASS_UUID, &field));
+            lahar_shard_announce_uuid(shard, field, &uuid);
+            cr_assert_eq(memory.announce_count, before + 1);
+            cr_assert_eq(memory.fetch_count, fetched);
+            cr_assert_eq(lahar_docset_init(&set, large.count, &lahar_allocator_libc, NULL),
+                         LAHAR_OK);
+            cr_assert_eq(lahar_shard_uuid(shard, field, &uuid, &set, NULL), LAHAR_OK);
+            lahar_docset_deinit(&set);
+            lahar_shard_announce_uuid(shard, field, &uuid);
+            cr_assert_eq(memory.announce_count, before + 1);
+        }
+        lahar_shard_close(shard);
+    }
+    cr_assert_geq(reading, 250); /* all that are there */
+    lahar_buffer_deinit(&bytes);
+}
+
 Test(uuid_filter, counts_uuids_of_two_fields_once)
 {
     struct maker maker = {.first = 1, .count = 5000};

@@ -41,6 +41,21 @@ CONTRACT_TEST(io, reads_less_only_at_the_end)
     io->ops->close(io, file);
 }
 
+CONTRACT_TEST(io, reads_the_same_whatever_was_announced)
+{
+    struct lahar_io *io = fixture->io;
+    struct lahar_io_file *file = fixture_open(fixture, "a", 0);
+    io->ops->announce(io, file, 0, 4096); /* of an empty file */
+    fixture_write(fixture, file, 0, "0123456789", 10);
+    io->ops->announce(io, file, 2, 3);
+    io->ops->announce(io, file, 5, UINT64_C(1) << 40);
+    io->ops->announce(io, file, UINT64_MAX / 2, 4096);
+    io->ops->announce(io, file, 0, 0);
+    cr_assert(fixture_holds(fixture, file, 0, "0123456789", 10));
+    cr_assert_eq(fixture_size(fixture, file), 10);
+    io->ops->close(io, file);
+}
+
 CONTRACT_TEST(io, gives_zeros_for_a_gap)
 {
     struct lahar_io *io = fixture->io;

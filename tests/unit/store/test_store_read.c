@@ -280,3 +280,88 @@ Test(store_read, of_many_ids_loads_each_block_once_whatever_their_order)
     cr_assert_leq(read_count, 24, "%u reads", read_count); /* rows of about 90 bytes, of 1 MiB */
     store_fixture_deinit(&fixture);
 }
+
+static struct {
+    const struct lahar_io_file *file;
+    uint64_t offset;
+} announced[64];
+static unsigned announce_count;
+static unsigned announced_read_count; /* reads of what had been announced */
+static unsigned furthest;             /* most that were announced and not read yet */
+
+static void note_announced(struct lahar_io *io, struct lahar_io_file *file, uint64_t offset,
+                           uint64_t size)
+{
+    if (announce_count < 64) {
+        announced[announce_count].file = file;
+        announced[announce_count++].offset = offset;
+    }
+    const unsigned ahead = announce_count - announced_read_count;
+    furthest = ahead > furthest ? ahead : furthest;
+    uncounted_ops->announce(io, file, offset, size);
+}
+
+static lahar_status note_read(struct lahar_io *io, struct lahar_io_file *file, uint64_t offset,
+                              void *data, size_t size, size_t *read_out, lahar_error *error)
+{
+    for (unsigned i = 0; i < announce_count; i++) {
+        announced_read_count += announced[i].file == file && announced[i].offset == offset;
+    }
+    return count_reads(io, file, offset, data, size, read_out, error);
+}
+
+static void get_all(struct store_fixture *fixture, const uint64_t *ids, size_t count)
+{
+    lahar_cursor *cursor = NULL;
+    const lahar_event *event = NULL;
+    lahar_error error = {0};
+    read_count = announce_count = announced_read_count = furthest = 0;
+    cr_assert_eq(lahar_get(fixture->store, ids, count, &cursor, &error), LAHAR_OK);
+    for (size_t i = 0; i < count; i++) {
+        cr_assert_eq(lahar_cursor_next(cursor, &event, &error), LAHAR_OK, "%s", error.message);
+        cr_assert_eq(event->id, ids[i]);
+    }
+    lahar_cursor_close(cursor);
+}
+
+Test(store_read, of_many_ids_announces_the_blocks_that_come_next)
+{
+    enum {
+        EVENTS = 200000,
+        IDS = 100
+    };
+    struct store_fixture fixture;
+    store_fixture_init(&fixture, 5);
+    fixture.options.memory_limit_bytes = 256 << 20; /* caches more than three of the blocks */
+    store_fixture_open(&fixture);
+    const uint32_t stream = store_fixture_stream(&fixture, 0);
+    for (unsigned i = 0; i < EVENTS / 1000; i++) {
+        store_fixture_add(&fixture, &stream, 1, 1000);
+    }
+    cr_assert_eq(lahar_rollover(fixture.store, LAHAR_WAIT_FOREVER, NULL), LAHAR_OK);
+    uncounted_ops = fixture.io->ops;
+    struct lahar_io_ops ops = *uncounted_ops;
+    ops.read = note_read;
+    ops.announce = note_announced;
+    fixture.io->ops = &ops;
+    static uint64_t ids[IDS];
+    for (size_t i = 0; i < IDS; i++) {
+        ids[i] = fixture.events[i * (EVENTS / IDS)].id;
+    }
+    get_all(&fixture, ids, IDS);
+    cr_assert_gt(read_count, 9); /* blocks */
+    cr_assert_eq(announce_count, read_count - 1, "%u announced, %u read", announce_count,
+                 read_count); /* all but the first */
+    cr_assert_eq(announced_read_count, announce_count, "%u of %u", announced_read_count,
+                 announce_count);
+    cr_assert_eq(furthest, 8 + 1, "%u", furthest); /* and the one that is read next */
+    /* What the cache has is not announced; one event has nothing behind it. */
+    get_all(&fixture, ids, IDS / 5);
+    get_all(&fixture, ids, IDS / 5);
+    cr_assert_eq(read_count, 0);
+    cr_assert_eq(announce_count, 0);
+    get_all(&fixture, ids, 1);
+    cr_assert_eq(announce_count, 0);
+    fixture.io->ops = uncounted_ops;
+    store_fixture_deinit(&fixture);
+}
