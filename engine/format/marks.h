@@ -88,4 +88,41 @@ static inline const uint8_t *lahar_marks_next(const struct lahar_marks *marks, c
     return marks->end;
 }
 
+/* Goes through the marks of a window in their order; what comes next is kept in registers. */
+struct lahar_mark_cursor {
+    const uint64_t *block; /* of the window's bits; the next marks are there or behind */
+    const uint64_t *last;
+    const uint8_t *base; /* the block's first byte */
+    uint64_t bits;       /* of the block, those that have not been taken */
+};
+
+/* From p on, which lies in the window. */
+static inline struct lahar_mark_cursor lahar_marks_from(const struct lahar_marks *marks,
+                                                        const uint8_t *p)
+{
+    const size_t at = (size_t)(p - marks->start);
+    const size_t block = at / LAHAR_MARKS_BLOCK_SIZE;
+    const size_t window_size = (size_t)(marks->end - marks->start);
+    return (struct lahar_mark_cursor){
+        .block = marks->bits + block,
+        .last = marks->bits + (window_size - 1) / LAHAR_MARKS_BLOCK_SIZE,
+        .base = marks->start + block * LAHAR_MARKS_BLOCK_SIZE,
+        .bits = marks->bits[block] & UINT64_MAX << at % LAHAR_MARKS_BLOCK_SIZE};
+}
+
+/* Takes the next mark; NULL when the window has no more. */
+static inline const uint8_t *lahar_mark_take(struct lahar_mark_cursor *cursor)
+{
+    while (cursor->bits == 0) {
+        if (cursor->block == cursor->last) {
+            return NULL;
+        }
+        cursor->bits = *++cursor->block;
+        cursor->base += LAHAR_MARKS_BLOCK_SIZE;
+    }
+    const uint8_t *mark = cursor->base + __builtin_ctzll(cursor->bits);
+    cursor->bits &= cursor->bits - 1;
+    return mark;
+}
+
 #endif

@@ -25,62 +25,52 @@ struct field_end {
     bool has_cr; /* between text and LF */
 };
 
-/* p: behind the opening quote. */
-static inline struct field_end find_quoted_end(const struct lahar_marks *marks, uint8_t delimiter,
-                                               uint8_t quote, const uint8_t *p, bool *has_lf)
+/* The opening quote has been taken. */
+static inline struct field_end find_quoted_end(struct lahar_mark_cursor *cursor, uint8_t delimiter,
+                                               uint8_t quote, bool *has_lf)
 {
-    const uint8_t *end = marks->end;
     struct field_end found = {0};
-    for (;;) {
-        p = lahar_marks_next(marks, p);
-        if (end - p < 2) {
-            return found;
-        }
+    const uint8_t *p = lahar_mark_take(cursor);
+    const uint8_t *next = NULL; /* behind a quote that may be the closing one */
+    for (; p != NULL; p = lahar_mark_take(cursor)) {
         if (*p != quote) {
             *has_lf = *has_lf || *p == '\n';
-            p++;
-        } else if (p[1] == quote) {
-            found.has_escapes = true;
-            p += 2;
-        } else {
+            continue;
+        }
+        next = lahar_mark_take(cursor);
+        if (next != p + 1 || *next != quote) {
             break;
         }
+        found.has_escapes = true;
     }
-    found.text_end = p++;
-    if (*p != delimiter && *p == '\r') {
-        if (++p == end || *p != '\n') {
-            return found;
-        }
-        found.has_cr = true;
+    if (p == NULL || next == NULL) {
+        return found;
     }
-    found.stop = *p == delimiter || *p == '\n' ? p : NULL;
+    found.text_end = p;
+    found.has_cr = next == p + 2 && p[1] == '\r' && p[1] != delimiter && *next == '\n';
+    found.stop =
+        next == p + 1 + found.has_cr && (*next == delimiter || *next == '\n') ? next : NULL;
     return found;
 }
 
-static inline struct field_end find_plain_end(const struct lahar_marks *marks,
+static inline struct field_end find_plain_end(struct lahar_mark_cursor *cursor,
                                               const struct lahar_table_style *style,
                                               const uint8_t *start)
 {
     const uint8_t delimiter = style->delimiter;
-    const uint8_t *end = marks->end;
-    const uint8_t *p = start;
     struct field_end found = {0};
-    for (;;) {
-        p = lahar_marks_next(marks, p);
-        if (p == end) {
-            return found;
-        }
-        if (*p == delimiter || *p == '\n') {
-            break;
-        }
+    const uint8_t *p = lahar_mark_take(cursor);
+    while (p != NULL && *p != delimiter && *p != '\n') {
+        const uint8_t *next = lahar_mark_take(cursor);
         if (style->is_tsv) {
-            if (end - p < 2) {
-                return found;
-            }
+            /* A backslash; what it escapes is no mark. */
             found.has_escapes = true;
-            p++;
+            next = next == p + 1 ? lahar_mark_take(cursor) : next;
         }
-        p++;
+        p = next;
+    }
+    if (p == NULL) {
+        return found;
     }
     found.stop = p;
     found.has_cr = *p != delimiter && p > start && p[-1] == '\r';
@@ -93,6 +83,7 @@ static bool scan_record(struct lahar_table_parser *parser, const struct lahar_ma
                         const uint8_t *data)
 {
     const struct lahar_table_style style = parser->style;
+    struct lahar_mark_cursor cursor = lahar_marks_from(marks, data);
     const uint8_t *field = data;
     size_t count = 0;
     bool has_lf = false;
@@ -100,13 +91,13 @@ static bool scan_record(struct lahar_table_parser *parser, const struct lahar_ma
         const uint8_t c = field < marks->end ? *field : 0;
         const bool is_quoted =
             (c == '"' && style.has_double_quotes) || (c == '\'' && style.has_single_quotes);
-        const struct field_end end =
-            is_quoted ? find_quoted_end(marks, style.delimiter, c, field + 1, &has_lf)
-                      : find_plain_end(marks, &style, field);
+        const uint8_t *text = is_quoted ? lahar_mark_take(&cursor) + 1 : field;
+        const struct field_end end = is_quoted
+                                         ? find_quoted_end(&cursor, style.delimiter, c, &has_lf)
+                                         : find_plain_end(&cursor, &style, field);
         if (end.stop == NULL || count == parser->field_capacity) {
             return false;
         }
-        const uint8_t *text = field + is_quoted;
         parser->fields[count++] = (struct lahar_table_field){
             .offset = (uint32_t)(text - data),
             .size = (uint32_t)(end.text_end - text),

@@ -64,7 +64,8 @@ struct lahar_table_column {
     bool is_filled;                        /* the field takes a cell */
     bool is_repeated;                      /* unless an earlier column has filled it */
     bool has_default;
-    bool lacks_empty; /* an empty cell is null: the type has no empty value */
+    bool lacks_empty;   /* an empty cell is null: the type has no empty value */
+    bool is_plain_pair; /* becomes an attribute, and nothing else */
 };
 
 enum {
