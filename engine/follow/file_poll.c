@@ -16,6 +16,7 @@ enum {
     MARK_SIZE_MAX = 4,
     HOLE_SIZE_MIN = 512, /* NUL bytes at a line's start that are passed over as a hole */
     HOLE_BYTES_A_TURN = 64 << 20,
+    PASSED_SIZE = 64 << 20,     /* of a line that is too long, between two commits */
     PARTIAL_SIZE_MIN = 64 << 10 /* from here on an incomplete line is not read again and again */
 };
 
@@ -318,6 +319,18 @@ static bool find_encoding(struct lahar_file_poll *poll, struct lahar_line_feed *
     return next->encoding != LAHAR_ENCODING_UNKNOWN;
 }
 
+/* Inside a line that is too long nothing is delivered, and the line may grow by a little for ever:
+ * how far it was looked at is committed once in a while, so that the store does not grow with it.
+ * Whoever starts again from there looks at the rest again. */
+static bool is_worth_a_commit(const struct lahar_file_poll *poll)
+{
+    const struct lahar_followed_file *file = poll->file;
+    const struct lahar_file_cursor *next = &poll->next;
+    const bool is_inside = (next->flags & file->cursor.flags & LAHAR_CURSOR_LONG_LINE) != 0 &&
+                           next->long_start == file->cursor.long_start;
+    return !is_inside || next->offset - file->committed_offset >= PASSED_SIZE;
+}
+
 /* The records of a piece, of which the bytes from start on are in the worker's buffer. */
 static lahar_status take_records(struct lahar_follow_worker *worker,
                                  struct lahar_follow_source *source, struct lahar_file_poll *poll,
@@ -345,7 +358,7 @@ static lahar_status take_records(struct lahar_follow_worker *worker,
     const struct lahar_record_sink *sink = &worker->sink;
     if (next->offset != before) {
         lahar_fingerprint_update(&next->print, worker->data.data, start, next->offset);
-        poll->has_changed = true;
+        poll->has_changed = poll->has_changed || is_worth_a_commit(poll);
     }
     if (sink->is_stopped) {
         poll->result = LAHAR_POLL_STUCK;

@@ -57,11 +57,12 @@ struct lahar_followed_file {
     uint64_t vanished_ns;                  /* monotonic: when its name was missed; 0: it is there */
     uint64_t drained_ns; /* monotonic: when it was first read to its end; 0: it is not */
     uint64_t blocked_until_ns;
-    uint64_t blocked_ns; /* length of the next pause */
-    uint32_t turns;      /* that it had before others, one after the other */
-    uint64_t commit_id;  /* a batch with this id holds its newest offset */
-    uint64_t scan;       /* number of the look that found it last */
-    uint64_t gap_from;   /* with gap_to > gap_from: to be reported in the next commit */
+    uint64_t blocked_ns;       /* length of the next pause */
+    uint32_t turns;            /* that it had before others, one after the other */
+    uint64_t commit_id;        /* a batch with this id holds its newest offset */
+    uint64_t committed_offset; /* that one */
+    uint64_t scan;             /* number of the look that found it last */
+    uint64_t gap_from;         /* with gap_to > gap_from: to be reported in the next commit */
     uint64_t gap_to;
     uint64_t gap_generation;          /* whose bytes those are */
     const char *gap_reason;           /* static text */

@@ -367,6 +367,7 @@ static void settle(struct lahar_follow_worker *worker, struct lahar_follow_sourc
     if (has_to_be_staged(poll) && worker->batch != NULL) {
         file->is_recorded = true;
         file->commit_id = batch_end_id;
+        file->committed_offset = poll->next.offset;
         if (file->retires != NULL && !keeps_closed(source)) {
             lahar_file_table_remove(&source->files, file->retires);
         }

@@ -95,6 +95,64 @@ Test(follow_lines, cuts_a_long_line_and_keeps_its_neighbours)
     }
 }
 
+static uint64_t next_id(struct follow_fixture *f)
+{
+    lahar_stat stat = {.struct_size = sizeof stat};
+    cr_assert_eq(lahar_stat_get(f->store, &stat, NULL), LAHAR_OK);
+    return stat.next_id;
+}
+
+/* A line without an end, a piece at a time: the store does not grow with it, and a process that
+ * dies in the midst of it neither loses nor repeats anything. */
+Test(follow_lines, commits_a_long_line_that_grows_once_in_a_while)
+{
+    enum {
+        PIECES = 200,
+        MIB = 1 << 20
+    };
+    static char big[MIB];
+    struct follow_fixture f;
+    follow_fixture_init(&f);
+    f.spec.line_size_max = 64;
+    memset(big, 'b', sizeof big);
+    add(&f, "a.log", "before\n");
+    follow_fixture_begin(&f);
+    uint64_t size = 0;
+    uint64_t before = next_id(&f);
+    for (unsigned i = 0; i < PIECES; i++) {
+        write_file(&f, "a.log", O_APPEND, big, 1000);
+        size += 1000;
+        follow_fixture_settle(&f);
+    }
+    cr_assert_leq(next_id(&f) - before, 2, "%llu ids", (unsigned long long)(next_id(&f) - before));
+    follow_fixture_kill(&f);
+    follow_fixture_start(&f);
+    follow_fixture_settle(&f);
+    /* So is one of many mebibytes, of which the last 64 at most are looked at again. */
+    before = next_id(&f);
+    for (unsigned i = 0; i < 150; i++) {
+        write_file(&f, "a.log", O_APPEND, big, sizeof big);
+        size += sizeof big;
+        follow_fixture_settle(&f);
+    }
+    cr_assert_eq(next_id(&f) - before, 2);
+    const struct lahar_followed_file *file = f.follow->sources[0]->files.files[0];
+    cr_assert_eq(file->cursor.offset, 7 + size);
+    cr_assert_geq(file->committed_offset, 128 * (uint64_t)MIB);
+    follow_fixture_kill(&f);
+    add(&f, "a.log", "\nafter\n");
+    follow_fixture_start(&f);
+    follow_fixture_settle(&f);
+    char *text = messages_of(&f, "logs", LAHAR_FIELD_MESSAGE);
+    cr_assert_eq(strlen(text), 7 + 64 + 1 + 6);
+    cr_assert_eq(strncmp(text, "before\nbbb", 10), 0);
+    cr_assert_str_eq(text + strlen(text) - 8, "b\nafter\n");
+    free(text);
+    cr_assert_eq(number_of(&f, "logs", 1, "_truncated"), size);
+    cr_assert_eq(number_of(&f, "logs", 2, "_line"), 3);
+    follow_fixture_deinit(&f);
+}
+
 Test(follow_lines, passes_over_or_reports_a_long_line)
 {
     for (unsigned mode = 0; mode < 2; mode++) {
