@@ -55,7 +55,9 @@ static void see_known(struct lahar_follow_source *source, struct lahar_followed_
     if (has_changed || was_missed) {
         file->grown_ns = now_ns;
         file->size = found->stat.size;
-        file->cursor.mtime_ns = file->is_busy ? file->cursor.mtime_ns : found->stat.mtime_ns;
+        if (!file->is_busy) {
+            file->cursor.mtime_ns = found->stat.mtime_ns;
+        }
         lahar_follow_enqueue(source, file);
     }
 }

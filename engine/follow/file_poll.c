@@ -62,9 +62,9 @@ static bool open_file(struct lahar_follow *follow, struct lahar_follow_source *s
             poll->result = LAHAR_POLL_MISSING;
             return false;
         }
-        file->descriptor = descriptor;
         file->is_checked = false;
         (void)pthread_mutex_lock(&follow->lock);
+        file->descriptor = descriptor;
         source->open_count++;
         (void)pthread_mutex_unlock(&follow->lock);
     }

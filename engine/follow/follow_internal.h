@@ -38,7 +38,10 @@ enum lahar_content_change {
     LAHAR_CONTENT_REPLACED   /* other bytes in front of the offset */
 };
 
-/* One content (generation) of one file. */
+/* One content (generation) of one file. Everything in it is written with the follower's lock, but
+ * while it is busy the worker that has it reads without the lock: then nobody else writes the
+ * cursor, the path, the offsets or what is to be staged, and only that worker writes the decoder
+ * and is_checked, which nobody else reads. */
 struct lahar_followed_file {
     struct lahar_file_cursor cursor; /* as last committed, or as it will be first */
     char *path;                      /* owned; absolute, as last known */

@@ -1,5 +1,7 @@
 /* Two followers' workers beside writers of their files and beside what changes and shows sources:
- * every line is one event, and nothing is read that another thread writes. */
+ * every line is one event, and nothing is read that another thread writes. Lines come one by one
+ * and the directories are looked at all the time, so that looks meet files that are being read;
+ * and files are rotated, so that looks meet new files beside old ones that are being read. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -15,7 +17,8 @@ enum {
     SOURCES = 3,
     FILES = 8, /* of a source */
     ROUNDS = 40,
-    LINES = 20, /* of a file in a round */
+    LINES = 20,         /* of a file in a round */
+    ROTATED_ROUNDS = 5, /* each is in a file of its own */
     TOTAL = SOURCES * FILES * ROUNDS * LINES
 };
 
@@ -56,9 +59,21 @@ static bool create_source(struct shared *shared, unsigned number)
     spec.path = path;
     spec.format = formats[number];
     spec.max_threads = 2;
-    spec.poll_directory_watch_events_backoff_init = 5;
-    spec.poll_directory_watch_events_backoff_max = 20;
+    spec.poll_directory_watch_events_backoff_init = 1;
+    spec.poll_directory_watch_events_backoff_max = 2;
     return mkdir(path, 0777) == 0 && lahar_source_create(shared->store, &spec, NULL) == LAHAR_OK;
+}
+
+/* The lines of one round, each written when it is there. */
+static bool write_round(const char *path, unsigned source)
+{
+    FILE *out = fopen(path, "a");
+    bool ok = out != NULL;
+    for (unsigned k = 0; ok && k < LINES; k++) {
+        ok = fprintf(out, source == 1 ? "{\"line\":\"%u\"}\n" : "line=%u\n", k) > 0 &&
+             fflush(out) == 0 && usleep(100) == 0;
+    }
+    return ok && fclose(out) == 0;
 }
 
 static void *write_files(void *context)
@@ -67,14 +82,16 @@ static void *write_files(void *context)
     for (unsigned i = 0; i < ROUNDS * SOURCES * FILES; i++) {
         const unsigned source = i % SOURCES;
         const unsigned file = i / SOURCES % FILES;
+        const unsigned round = i / SOURCES / FILES;
         char path[SCRATCH_PATH_SIZE + 64];
+        char rotated[SCRATCH_PATH_SIZE + 96];
         (void)snprintf(path, sizeof path, "%s/source%u/file%u.log", shared->directory, source,
                        file);
-        FILE *out = fopen(path, "a");
-        for (unsigned k = 0; out != NULL && k < LINES; k++) {
-            (void)fprintf(out, source == 1 ? "{\"line\":\"%u\"}\n" : "line=%u\n", k);
+        (void)snprintf(rotated, sizeof rotated, "%s.%u", path, round / ROTATED_ROUNDS);
+        expect(shared, write_round(path, source), "write");
+        if (round % ROTATED_ROUNDS == ROTATED_ROUNDS - 1) {
+            expect(shared, rename(path, rotated) == 0, "rotate");
         }
-        expect(shared, out != NULL && fclose(out) == 0, "write");
     }
     return NULL;
 }
@@ -98,7 +115,7 @@ static void *disturb(void *context)
         lahar_follow_stat_get(shared->follow, &stat);
         expect(shared,
                lahar_source_show(shared->store, name, count_file, &count, NULL) == LAHAR_OK &&
-                   count <= FILES,
+                   count <= FILES * (ROUNDS / ROTATED_ROUNDS + 1),
                "show");
         if (i % 8 == 0) {
             expect(shared, lahar_source_pause(shared->store, name, true, NULL) == LAHAR_OK,
