@@ -7,8 +7,10 @@
 
 #include <inttypes.h>
 
+#include "engine/rollover/file_writing.h"
 #include "engine/rollover/rollover_files.h"
 #include "engine/rollover/shard_build.h"
+#include "engine/segment/segment_format.h"
 #include "index/shard_merge.h"
 #include "io/base/error.h"
 
@@ -141,10 +143,7 @@ static lahar_status write_events(struct attempt *attempt, lahar_error *error)
 
 static lahar_status put_shard(void *context, const void *data, size_t size, lahar_error *error)
 {
-    struct lahar_buffer *shard = context;
-    lahar_buffer_put(shard, data, size);
-    return shard->has_failed ? lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a shard")
-                             : LAHAR_OK;
+    return lahar_file_writing_put(context, data, size, error);
 }
 
 /* Whether the store closes, or retention has dropped the oldest part: it drops no other first. */
@@ -165,8 +164,8 @@ static bool is_cancelled(void *context)
 }
 
 /* LAHAR_CORRUPT when a part has no shard that can be read. */
-static lahar_status merge_shards(struct attempt *attempt, struct lahar_buffer *shard,
-                                 lahar_error *error)
+static lahar_status merge_into(struct attempt *attempt, struct lahar_file_writing *writing,
+                               lahar_error *error)
 {
     struct lahar_shard *inputs[LAHAR_JOIN_FILES_MAX];
     for (size_t i = 0; i < attempt->run.count; i++) {
@@ -178,46 +177,62 @@ static lahar_status merge_shards(struct attempt *attempt, struct lahar_buffer *s
     }
     const struct lahar_shard_merge merge = {.inputs = inputs,
                                             .input_count = attempt->run.count,
-                                            .sink = {put_shard, shard},
+                                            .sink = {put_shard, writing},
                                             .is_cancelled = is_cancelled,
                                             .cancel_context = attempt,
                                             .allocator = &attempt->store->allocator};
     return lahar_shard_merge(&merge, error);
 }
 
+/* Writes the shard while it is made, so that no memory holds it. *do_not_serve_out: for the sake of
+ * the parts' shards it cannot be made from them. */
+static lahar_status merge_shards(struct attempt *attempt, bool *do_not_serve_out,
+                                 lahar_error *error)
+{
+    struct lahar_file_writing writing;
+    *do_not_serve_out = false;
+    LAHAR_TRY(lahar_file_writing_begin(&writing, attempt->store, &attempt->joined,
+                                       LAHAR_SHARD_SUFFIX, error));
+    const lahar_status status = merge_into(attempt, &writing, error);
+    if (status != LAHAR_OK) {
+        *do_not_serve_out =
+            writing.status == LAHAR_OK &&
+            (status == LAHAR_CORRUPT || status == LAHAR_IO || status == LAHAR_UNSUPPORTED);
+        lahar_file_writing_drop(&writing);
+        return status;
+    }
+    LAHAR_TRY(lahar_file_writing_finish(&writing, error));
+    attempt->joined.has_shard = true;
+    attempt->joined.shard_bytes = writing.size;
+    attempt->joined.shard_checksum = writing.checksum;
+    return LAHAR_OK;
+}
+
 /* From the events, where the shards of the parts do not serve. */
-static lahar_status build_shard(struct attempt *attempt, struct lahar_buffer *shard,
-                                lahar_error *error)
+static lahar_status build_shard(struct attempt *attempt, lahar_error *error)
 {
     lahar_store *store = attempt->store;
     struct lahar_segment *segment = NULL;
     LAHAR_TRY(lahar_segment_open(store->pool, lahar_volume_path(store, attempt->joined.directory),
                                  &attempt->joined.info, store->catalog, NULL, &store->allocator,
                                  &segment, error));
-    lahar_buffer_clear(shard);
-    const lahar_status status =
-        lahar_shard_build(store->catalog, segment, &store->allocator, shard, error);
-    lahar_segment_release(segment);
-    return status;
-}
-
-static lahar_status write_shard(struct attempt *attempt, lahar_error *error)
-{
-    lahar_store *store = attempt->store;
     struct lahar_buffer shard;
     lahar_buffer_init(&shard, &store->allocator);
-    lahar_error cause = {0};
-    lahar_status status = merge_shards(attempt, &shard, &cause);
-    if (status == LAHAR_CORRUPT || status == LAHAR_IO || status == LAHAR_UNSUPPORTED) {
-        status = build_shard(attempt, &shard, error);
-    } else if (status != LAHAR_OK) {
-        (void)lahar_fail(error, status, "%s", cause.message);
-    }
+    lahar_status status =
+        lahar_shard_build(store->catalog, segment, &store->allocator, &shard, error);
+    lahar_segment_release(segment);
     if (status == LAHAR_OK) {
         status = lahar_rollover_write_shard(store, &shard, &attempt->joined, error);
     }
     lahar_buffer_deinit(&shard);
     return status;
+}
+
+static lahar_status write_shard(struct attempt *attempt, lahar_error *error)
+{
+    bool do_not_serve = false;
+    const lahar_status status = merge_shards(attempt, &do_not_serve, error);
+    return do_not_serve ? build_shard(attempt, error) : status;
 }
 
 static lahar_status write_files(struct attempt *attempt, lahar_error *error)

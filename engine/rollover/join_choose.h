@@ -20,8 +20,9 @@ enum {
     LAHAR_JOIN_FILES_MAX = 64,   /* of one run */
     LAHAR_JOIN_REFUSED_MAX = 16, /* files that are remembered as impossible to join */
     LAHAR_JOIN_FILES_DEFAULT = 4,
-    /* Beyond this a joined file gains little, and joining would hold much memory. */
-    LAHAR_JOIN_BYTES_MAX = 64 * 1024 * 1024
+    /* Beyond this a joined file gains little, and a shard that has to be built again from its
+     * events would hold much memory. */
+    LAHAR_JOIN_BYTES_MAX = 256 * 1024 * 1024
 };
 
 struct lahar_join_limits {

@@ -36,7 +36,8 @@ static bool is_shard_sound(lahar_store *store, const struct lahar_stored_file *f
 {
     uint64_t size = 0;
     uint32_t checksum = 0;
-    return file->shard != NULL && sum_file(store, &file->entry, ".shard", &size, &checksum) &&
+    return file->shard != NULL &&
+           sum_file(store, &file->entry, LAHAR_SHARD_SUFFIX, &size, &checksum) &&
            size == file->entry.shard_bytes && checksum == file->entry.shard_checksum &&
            lahar_shard_verify(file->shard, NULL) == LAHAR_OK;
 }

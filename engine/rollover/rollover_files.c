@@ -11,8 +11,10 @@
 #include "engine/event/row.h"
 #include "engine/rollover/crew.h"
 #include "engine/rollover/feed_keeper.h"
+#include "engine/rollover/file_writing.h"
 #include "engine/rollover/rollover.h"
 #include "engine/segment/block_order.h"
+#include "engine/segment/segment_format.h"
 #include "io/base/crc32c.h"
 #include "io/base/error.h"
 
@@ -218,53 +220,24 @@ static lahar_status add_part(lahar_store *store, const struct lahar_rollover_gro
 
 /* --- the shard ---------------------------------------------------------------------- */
 
-/* "<directory>/<name of info><suffix>" */
-static lahar_status file_path(const lahar_store *store, const struct lahar_manifest_file *file,
-                              const char *suffix, char path_out[LAHAR_MANIFEST_PATH_SIZE],
-                              lahar_error *error)
-{
-    char name[LAHAR_FILE_NAME_SIZE];
-    lahar_segment_file_name(&file->info, suffix, name);
-    const int length = snprintf(path_out, LAHAR_MANIFEST_PATH_SIZE, "%s/%s",
-                                lahar_volume_path(store, file->directory), name);
-    if (length < 0 || length >= LAHAR_MANIFEST_PATH_SIZE) {
-        return lahar_fail(error, LAHAR_INVALID, "the path of %s is too long", name);
-    }
-    return LAHAR_OK;
-}
-
 lahar_status lahar_rollover_write_file(lahar_store *store, const struct lahar_manifest_file *file,
                                        const char *suffix, const struct lahar_buffer *bytes,
                                        lahar_error *error)
 {
-    struct lahar_io *io = store->io;
-    char path[LAHAR_MANIFEST_PATH_SIZE];
-    char temporary[LAHAR_FILE_NAME_SIZE];
-    char temporary_path[LAHAR_MANIFEST_PATH_SIZE];
-    (void)snprintf(temporary, sizeof temporary, "%s.tmp", suffix);
-    LAHAR_TRY(file_path(store, file, suffix, path, error));
-    LAHAR_TRY(file_path(store, file, temporary, temporary_path, error));
-    struct lahar_io_file *out = NULL;
-    LAHAR_TRY(io->ops->open(io, temporary_path,
-                            LAHAR_IO_WRITE | LAHAR_IO_CREATE | LAHAR_IO_EXCLUSIVE, &out, error));
-    lahar_status status = io->ops->write(io, out, 0, bytes->data, bytes->size, error);
-    if (status == LAHAR_OK) {
-        status = io->ops->sync(io, out, error);
-    }
-    io->ops->close(io, out);
-    if (status == LAHAR_OK) {
-        status = io->ops->rename(io, temporary_path, path, error);
-    }
+    struct lahar_file_writing writing;
+    LAHAR_TRY(lahar_file_writing_begin(&writing, store, file, suffix, error));
+    const lahar_status status = lahar_file_writing_put(&writing, bytes->data, bytes->size, error);
     if (status != LAHAR_OK) {
-        (void)io->ops->unlink(io, temporary_path, NULL);
+        lahar_file_writing_drop(&writing);
+        return status;
     }
-    return status;
+    return lahar_file_writing_finish(&writing, error);
 }
 
 lahar_status lahar_rollover_write_shard(lahar_store *store, const struct lahar_buffer *bytes,
                                         struct lahar_manifest_file *file, lahar_error *error)
 {
-    LAHAR_TRY(lahar_rollover_write_file(store, file, ".shard", bytes, error));
+    LAHAR_TRY(lahar_rollover_write_file(store, file, LAHAR_SHARD_SUFFIX, bytes, error));
     file->has_shard = true;
     file->shard_bytes = bytes->size;
     file->shard_checksum = lahar_crc32c(0, bytes->data, bytes->size);
@@ -311,7 +284,7 @@ lahar_status lahar_rollover_sum_toc(lahar_store *store, struct lahar_manifest_fi
 {
     struct lahar_io *io = store->io;
     char path[LAHAR_MANIFEST_PATH_SIZE];
-    LAHAR_TRY(file_path(store, file, ".toc", path, error));
+    LAHAR_TRY(lahar_file_path(store, file, LAHAR_TOC_SUFFIX, path, error));
     uint8_t *data = lahar_allocate(&store->allocator, (size_t)file->info.toc_bytes + 1);
     if (data == NULL) {
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to check a table of contents");

@@ -15,6 +15,7 @@ enum {
 
 #define LAHAR_EVENTS_SUFFIX ".events"
 #define LAHAR_TOC_SUFFIX    ".toc"
+#define LAHAR_SHARD_SUFFIX  ".shard"
 
 void lahar_events_header_write(uint8_t to[LAHAR_EVENTS_HEADER_SIZE],
                                const struct lahar_segment_info *info);
