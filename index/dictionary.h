@@ -80,6 +80,11 @@ lahar_status lahar_dictionary_next(struct lahar_dictionary_cursor *cursor, lahar
  * meets it before any greater term. */
 lahar_status lahar_dictionary_seek(struct lahar_dictionary_cursor *cursor, const uint8_t *folded,
                                    size_t size, lahar_error *error);
+/* Goes to the first term that is not less than folded and decodes it into cursor->entry; terms
+ * before it are passed over without being written out. *order_out: 0 if it is that term, in one of
+ * its spellings, 1 if it is greater. LAHAR_NOT_FOUND when all are less, which sets no error. */
+lahar_status lahar_dictionary_reach(struct lahar_dictionary_cursor *cursor, const uint8_t *folded,
+                                    size_t size, int *order_out, lahar_error *error);
 
 /* How many blocks there are, where one lies in the shard, and the walk going on with its first
  * term. block: below the count. */

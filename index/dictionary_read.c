@@ -124,8 +124,16 @@ static void unpack_hex(const uint8_t *packed, size_t size, uint8_t *digits)
     }
 }
 
+/* The folded form of an entry as it is stored. */
+struct stored_form {
+    const uint8_t *suffix; /* size bytes, or as many digits, two a byte */
+    size_t shared;
+    size_t size;
+    bool is_hex;
+};
+
 /* Header, shared size and suffix of the next entry. */
-static bool read_folded(struct lahar_dictionary_cursor *cursor)
+static bool read_form(struct lahar_dictionary_cursor *cursor, struct stored_form *form_out)
 {
     struct lahar_reader *reader = &cursor->reader;
     struct lahar_dictionary_entry *entry = &cursor->entry;
@@ -150,20 +158,26 @@ static bool read_folded(struct lahar_dictionary_cursor *cursor)
         shared + size > LAHAR_SHARD_TERM_SIZE_MAX) {
         return false;
     }
-    const uint8_t *suffix = lahar_read_bytes(reader, is_hex ? (size + 1) / 2 : size);
-    if (suffix == NULL) {
-        return false;
-    }
-    if (is_hex) {
-        unpack_hex(suffix, size, entry->folded + shared);
-    } else if (size <= 16 && lahar_reader_left(reader) + size >= 16) {
-        memcpy(entry->folded + shared, suffix, 16);
-    } else {
-        memcpy(entry->folded + shared, suffix, size);
-    }
+    form_out->suffix = lahar_read_bytes(reader, is_hex ? (size + 1) / 2 : size);
+    form_out->shared = shared;
+    form_out->size = size;
+    form_out->is_hex = is_hex;
     cursor->shared = shared;
     entry->folded_size = shared + size;
-    return true;
+    return form_out->suffix != NULL;
+}
+
+/* Puts the suffix behind the bytes that are shared with the entry before. */
+static void write_form(struct lahar_dictionary_cursor *cursor, const struct stored_form *form)
+{
+    uint8_t *to = cursor->entry.folded + form->shared;
+    if (form->is_hex) {
+        unpack_hex(form->suffix, form->size, to);
+    } else if (form->size <= 16 && lahar_reader_left(&cursor->reader) + form->size >= 16) {
+        memcpy(to, form->suffix, 16);
+    } else {
+        memcpy(to, form->suffix, form->size);
+    }
 }
 
 /* The exact form that follows in the way that flags say. */
@@ -194,19 +208,11 @@ static bool read_exact(struct lahar_reader *reader, struct lahar_dictionary_entr
     return true;
 }
 
-lahar_status lahar_dictionary_next(struct lahar_dictionary_cursor *cursor, lahar_error *error)
+/* Flags, exact form and reference, behind the folded form. */
+static bool read_rest(struct lahar_dictionary_cursor *cursor)
 {
-    if (cursor->next_term == cursor->dictionary.term_count) {
-        return LAHAR_NOT_FOUND;
-    }
-    if (cursor->next_term == cursor->block_end) {
-        LAHAR_TRY(open_block(cursor, cursor->next_term / LAHAR_SHARD_BLOCK_TERMS, error));
-    }
     struct lahar_dictionary_entry *entry = &cursor->entry;
     struct lahar_reader *reader = &cursor->reader;
-    if (!read_folded(cursor)) {
-        return corrupt(error);
-    }
     entry->flags = 0;
     entry->exact = entry->folded;
     entry->exact_size = entry->folded_size;
@@ -214,18 +220,40 @@ lahar_status lahar_dictionary_next(struct lahar_dictionary_cursor *cursor, lahar
     if ((reference & 3) == 3 && reference >> 2 >= LAHAR_SPECIAL_FLAGGED) {
         const uint64_t flags = (reference >> 2) - LAHAR_SPECIAL_FLAGGED;
         if (flags == 0 || flags > 15) {
-            return corrupt(error);
+            return false;
         }
         entry->flags = (uint8_t)flags;
         if (!read_exact(reader, entry)) {
-            return corrupt(error);
+            return false;
         }
         reference = lahar_read_varint(reader);
     }
-    if (reader->failed) {
+    entry->reference = reference;
+    return !reader->failed;
+}
+
+/* Brings the block of the next entry into view; LAHAR_NOT_FOUND at the end. */
+static lahar_status reach_next(struct lahar_dictionary_cursor *cursor, lahar_error *error)
+{
+    if (cursor->next_term == cursor->dictionary.term_count) {
+        return LAHAR_NOT_FOUND;
+    }
+    return cursor->next_term == cursor->block_end
+               ? open_block(cursor, cursor->next_term / LAHAR_SHARD_BLOCK_TERMS, error)
+               : LAHAR_OK;
+}
+
+lahar_status lahar_dictionary_next(struct lahar_dictionary_cursor *cursor, lahar_error *error)
+{
+    struct stored_form form;
+    LAHAR_TRY(reach_next(cursor, error));
+    if (!read_form(cursor, &form)) {
         return corrupt(error);
     }
-    entry->reference = reference;
+    write_form(cursor, &form);
+    if (!read_rest(cursor)) {
+        return corrupt(error);
+    }
     cursor->next_term++;
     return LAHAR_OK;
 }
@@ -291,5 +319,51 @@ lahar_status lahar_dictionary_seek(struct lahar_dictionary_cursor *cursor, const
         return LAHAR_OK;
     }
     rewind_block(cursor, low);
+    return LAHAR_OK;
+}
+
+/* Order of the entry's folded form and the one sought, which agree up to *matched; sets that to how
+ * far they do agree. */
+static int compare_from(const struct lahar_dictionary_entry *entry, const uint8_t *folded,
+                        size_t size, size_t *matched)
+{
+    const size_t limit = entry->folded_size < size ? entry->folded_size : size;
+    size_t at = *matched;
+    while (at < limit && entry->folded[at] == folded[at]) {
+        at++;
+    }
+    *matched = at;
+    if (at < limit) {
+        return entry->folded[at] < folded[at] ? -1 : 1;
+    }
+    return (entry->folded_size > size) - (entry->folded_size < size);
+}
+
+lahar_status lahar_dictionary_reach(struct lahar_dictionary_cursor *cursor, const uint8_t *folded,
+                                    size_t size, int *order_out, lahar_error *error)
+{
+    /* Leading bytes of the one sought that the last entry, which is less, begins with. An entry
+     * that shares more than these with its predecessor is less for the same byte, and none of its
+     * own bytes are needed: a later entry shares at most these, or is passed over as well. */
+    size_t matched = 0;
+    int order = -1;
+    LAHAR_TRY(lahar_dictionary_seek(cursor, folded, size, error));
+    while (order < 0) {
+        struct stored_form form;
+        LAHAR_TRY(reach_next(cursor, error));
+        if (!read_form(cursor, &form)) {
+            return corrupt(error);
+        }
+        if (form.shared <= matched) {
+            write_form(cursor, &form);
+            matched = form.shared;
+            order = compare_from(&cursor->entry, folded, size, &matched);
+        }
+        if (!read_rest(cursor)) {
+            return corrupt(error);
+        }
+        cursor->next_term++;
+    }
+    *order_out = order;
     return LAHAR_OK;
 }

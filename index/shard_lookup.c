@@ -21,33 +21,6 @@ static bool equals(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_s
     return a_size == b_size && (a_size == 0 || memcmp(a, b, a_size) == 0);
 }
 
-/* Where a walk in order stands to the term sought. */
-struct approach {
-    const uint8_t *folded;
-    size_t size;
-    size_t matched; /* leading bytes of the term sought that the last term, which is less, shares */
-};
-
-/* Order of the cursor's term and the one sought, < 0 until it is met. What a term shares with the
- * one before it decides mostly, without a comparison of bytes. */
-static int advance(struct approach *approach, const struct lahar_dictionary_cursor *cursor)
-{
-    const struct lahar_dictionary_entry *entry = &cursor->entry;
-    if (cursor->shared > approach->matched) {
-        return -1;
-    }
-    const size_t limit = entry->folded_size < approach->size ? entry->folded_size : approach->size;
-    size_t matched = cursor->shared;
-    while (matched < limit && entry->folded[matched] == approach->folded[matched]) {
-        matched++;
-    }
-    approach->matched = matched;
-    if (matched < limit) {
-        return entry->folded[matched] < approach->folded[matched] ? -1 : 1;
-    }
-    return (entry->folded_size > approach->size) - (entry->folded_size < approach->size);
-}
-
 /* A value cut the way that indexing cuts it. */
 struct wanted {
     const uint8_t *folded;
@@ -78,17 +51,19 @@ for_each_match(struct lahar_shard *shard, const struct lahar_directory_field *fi
 {
     struct lahar_dictionary_cursor cursor;
     lahar_dictionary_begin(&cursor, &shard->pages, &field->dictionary);
+    int order = 1;
     lahar_status status =
-        lahar_dictionary_seek(&cursor, wanted->folded, wanted->folded_size, error);
-    struct approach approach = {.folded = wanted->folded, .size = wanted->folded_size};
-    while (status == LAHAR_OK) {
-        status = lahar_dictionary_next(&cursor, error);
-        const int order = status == LAHAR_OK ? advance(&approach, &cursor) : 1;
-        if (order > 0) {
-            break;
-        }
-        if (order == 0 && matches(&cursor.entry, wanted)) {
+        lahar_dictionary_reach(&cursor, wanted->folded, wanted->folded_size, &order, error);
+    bool is_it = order == 0;
+    /* The spellings of one folded form lie side by side. */
+    while (status == LAHAR_OK && is_it) {
+        if (matches(&cursor.entry, wanted)) {
             status = take(context, cursor.entry.reference, error);
+        }
+        if (status == LAHAR_OK) {
+            status = lahar_dictionary_next(&cursor, error);
+            is_it = equals(cursor.entry.folded, cursor.entry.folded_size, wanted->folded,
+                           wanted->folded_size);
         }
     }
     lahar_dictionary_close(&cursor);
