@@ -3,7 +3,9 @@
  *
  * usage: test_store_month [EVENTS_A_SECOND]   (default 1, of five streams in turn)
  *
- * Background work runs as steps, since no real time passes. Memory is that of the process. */
+ * Background work runs as steps, since no real time passes. Memory is that of the process: that of
+ * day 30 may be 5 % more than that of day 1, and what the open shards hold of the ids of streams
+ * that take turns, 14 bytes for 128 events, which at one event a second is lost in the rest. */
 #include <dirent.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -23,7 +25,8 @@ enum {
     DAYS = 30,
     SECONDS_A_DAY = 86400,
     FILES_MAX = 300,
-    DESCRIPTORS_MAX = 100
+    DESCRIPTORS_MAX = 100,
+    ID_BLOCK_BYTES = 14 /* of a directory, for 128 events */
 };
 
 static uint64_t clock_ns = NS_PER_SECOND;
@@ -165,6 +168,7 @@ static void open_month(struct month *month, const char *root, struct lahar_io *i
 static void run(struct month *month, const char *root)
 {
     uint64_t first_bytes = 0;
+    uint64_t first_number = 0;
     unsigned most_files = 0;
     unsigned most_descriptors = 0;
     for (unsigned day = 1; day <= DAYS; day++) {
@@ -178,6 +182,7 @@ static void run(struct month *month, const char *root)
         const unsigned descriptors = count_entries("/proc/self/fd");
         const uint64_t bytes = resident_bytes();
         first_bytes = day == 1 ? bytes : first_bytes;
+        first_number = day == 1 ? month->number : first_number;
         most_files = files > most_files ? files : most_files;
         most_descriptors = descriptors > most_descriptors ? descriptors : most_descriptors;
         if (day == 1 || day % 10 == 0) {
@@ -187,7 +192,9 @@ static void run(struct month *month, const char *root)
         if (day == DAYS) {
             (void)printf("memory of day %d: %+.1f %% of day 1\n", DAYS,
                          100.0 * ((double)bytes / (double)first_bytes - 1));
-            check(bytes <= first_bytes + first_bytes / 20, "memory grew by more than 5 %");
+            const uint64_t id_bytes = (month->number - first_number) / 128 * ID_BLOCK_BYTES;
+            check(bytes <= first_bytes + first_bytes / 20 + id_bytes,
+                  "memory grew by more than 5 % and the ids");
         }
     }
     (void)printf("at most %u files and %u descriptors\n", most_files, most_descriptors);
