@@ -172,8 +172,9 @@ static lahar_status search_blocks(struct lahar_shard_pages *pages,
                                   struct lahar_docset *set, lahar_error *error)
 {
     const uint64_t blocks =
-        ((uint64_t)set->universe + LAHAR_SHARD_COLUMN_BLOCK - 1) / LAHAR_SHARD_COLUMN_BLOCK;
-    for (uint64_t block = 0; block < blocks; block += ZONES_AT_A_TIME) {
+        ((uint64_t)set->end + LAHAR_SHARD_COLUMN_BLOCK - 1) / LAHAR_SHARD_COLUMN_BLOCK;
+    for (uint64_t block = set->first / LAHAR_SHARD_COLUMN_BLOCK; block < blocks;
+         block += ZONES_AT_A_TIME) {
         const uint64_t left = blocks - block;
         const size_t n = left < ZONES_AT_A_TIME ? (size_t)left : ZONES_AT_A_TIME;
         uint8_t zones[ZONES_AT_A_TIME * LAHAR_SHARD_ZONE_SIZE];

@@ -106,9 +106,12 @@ static lahar_status visit_extras(struct lahar_shard_pages *pages, const struct l
 static lahar_status visit_blocks(struct lahar_shard_pages *pages, const struct lahar_column *column,
                                  const struct visitor *visitor, lahar_error *error)
 {
-    const uint64_t blocks = ((uint64_t)visitor->within->universe + LAHAR_SHARD_COLUMN_BLOCK - 1) /
-                            LAHAR_SHARD_COLUMN_BLOCK;
-    for (uint64_t i = 0; i < blocks; i++) {
+    enum {
+        BLOCK_WORDS = LAHAR_SHARD_COLUMN_BLOCK / 64
+    };
+    const struct lahar_docset *within = visitor->within;
+    const uint64_t blocks = ((uint64_t)within->high_word + BLOCK_WORDS - 1) / BLOCK_WORDS;
+    for (uint64_t i = within->low_word / BLOCK_WORDS; i < blocks; i++) {
         uint8_t zone[LAHAR_SHARD_ZONE_SIZE];
         LAHAR_TRY(lahar_shard_pages_copy(pages, column->zones + i * LAHAR_SHARD_ZONE_SIZE, zone,
                                          sizeof zone, error));

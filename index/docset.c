@@ -28,13 +28,22 @@ static uint64_t mask_below(uint32_t bit)
 lahar_status lahar_docset_init(struct lahar_docset *set, uint32_t universe,
                                const lahar_allocator *allocator, lahar_error *error)
 {
-    *set = (struct lahar_docset){.universe = universe, .allocator = allocator};
+    *set = (struct lahar_docset){.universe = universe, .end = universe, .allocator = allocator};
     const size_t count = word_count(set);
     set->words = lahar_allocate(allocator, (count == 0 ? 1 : count) * sizeof *set->words);
     if (set->words == NULL) {
         set->universe = 0;
         return lahar_fail(error, LAHAR_NO_MEMORY, "no memory for a set of %u documents", universe);
     }
+    return LAHAR_OK;
+}
+
+lahar_status lahar_docset_init_like(struct lahar_docset *set, const struct lahar_docset *other,
+                                    lahar_error *error)
+{
+    LAHAR_TRY(lahar_docset_init(set, other->universe, other->allocator, error));
+    set->first = other->first;
+    set->end = other->end;
     return LAHAR_OK;
 }
 
@@ -71,6 +80,36 @@ void lahar_docset_touch(struct lahar_docset *set, uint32_t first, uint32_t end)
     LAHAR_ASSERT(end <= set->universe);
     if (first < end) {
         touch_words(set, first / 64, (end - 1) / 64 + 1);
+    }
+}
+
+void lahar_docset_narrow(struct lahar_docset *set, uint32_t first, uint32_t end)
+{
+    LAHAR_ASSERT(set->low_word == set->high_word);
+    first = first / 64 * 64;
+    end = end < set->universe ? (uint32_t)(((uint64_t)end + 63) / 64 * 64) : set->universe;
+    end = end < set->universe ? end : set->universe;
+    set->first = first > set->first ? first : set->first;
+    set->end = end < set->end ? end : set->end;
+    set->first = set->first < set->end ? set->first : set->end / 64 * 64;
+    set->end = set->first < set->end ? set->end : set->first;
+}
+
+void lahar_docset_clip(struct lahar_docset *set, uint32_t first, uint32_t end)
+{
+    const uint32_t low = first / 64;
+    const uint32_t high = end == 0 ? 0 : (end - 1) / 64 + 1;
+    if (first >= end || high <= set->low_word || low >= set->high_word) {
+        set->high_word = set->low_word;
+        return;
+    }
+    set->low_word = low > set->low_word ? low : set->low_word;
+    set->high_word = high < set->high_word ? high : set->high_word;
+    if (set->low_word == low) {
+        set->words[low] &= mask_from(first);
+    }
+    if (set->high_word == high && end % 64 != 0) {
+        set->words[high - 1] &= mask_below(end);
     }
 }
 
@@ -115,7 +154,7 @@ bool lahar_docset_has(const struct lahar_docset *set, uint32_t document)
 
 void lahar_docset_fill(struct lahar_docset *set)
 {
-    lahar_docset_add_range(set, 0, set->universe);
+    lahar_docset_add_range(set, set->first, set->end);
 }
 
 void lahar_docset_clear(struct lahar_docset *set)
@@ -165,13 +204,12 @@ void lahar_docset_and_not(struct lahar_docset *set, const struct lahar_docset *o
 
 void lahar_docset_invert(struct lahar_docset *set)
 {
-    const size_t count = word_count(set);
-    lahar_docset_touch(set, 0, set->universe);
-    for (size_t i = 0; i < count; i++) {
+    lahar_docset_touch(set, set->first, set->end);
+    for (size_t i = set->first / 64; i < ((size_t)set->end + 63) / 64; i++) {
         set->words[i] = ~set->words[i];
     }
-    if (set->universe % 64 != 0) {
-        set->words[set->universe / 64] &= mask_below(set->universe);
+    if (set->end % 64 != 0) {
+        set->words[set->end / 64] &= mask_below(set->end);
     }
 }
 

@@ -173,8 +173,8 @@ static bool add_bits(struct lahar_docset *set, uint64_t first, const uint8_t *bi
 static lahar_status read_bitset(struct lahar_shard_pages *pages, uint64_t offset,
                                 struct lahar_docset *set, lahar_error *error)
 {
-    const uint64_t size = ((uint64_t)set->universe + 7) / 8;
-    for (uint64_t at = 0; at < size; at += BITSET_PIECE) {
+    const uint64_t size = ((uint64_t)set->end + 7) / 8;
+    for (uint64_t at = set->first / 8; at < size; at += BITSET_PIECE) {
         const uint64_t piece = size - at < BITSET_PIECE ? size - at : BITSET_PIECE;
         struct lahar_page_view view;
         LAHAR_TRY(lahar_page_view_open(pages, offset + at, piece, &view, error));
@@ -249,6 +249,12 @@ static lahar_status read_blocks(struct lahar_shard_pages *pages, const struct la
             is_last ? head->count - (blocks - 1) * LAHAR_SHARD_LIST_BLOCK : LAHAR_SHARD_LIST_BLOCK;
         if (end > data_size) {
             return corrupt(error);
+        }
+        if (lahar_list_skip_at(entries, 0).base >= set->end) {
+            break;
+        }
+        if (!is_last && lahar_list_skip_at(entries, n).base <= set->first) {
+            continue;
         }
         LAHAR_TRY(read_block_run(pages, data, entries, n, end, (size_t)last_count, set, error));
     }
@@ -354,6 +360,7 @@ static lahar_status read_complement(struct lahar_shard_pages *pages, uint64_t of
     LAHAR_TRY(lahar_list_head_read(pages, offset, &inner, error));
     struct lahar_docset missing;
     LAHAR_TRY(lahar_docset_init(&missing, set->universe, pages->allocator, error));
+    lahar_docset_narrow(&missing, set->first, set->end);
     const lahar_status status = lahar_list_read_simple(pages, &inner, &missing, error);
     if (status == LAHAR_OK) {
         lahar_docset_invert(&missing);

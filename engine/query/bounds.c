@@ -55,8 +55,7 @@ static lahar_status split(struct lahar_bounds *bounds, lahar_error *error)
     if (!bounds->is_exact) {
         return LAHAR_OK;
     }
-    const lahar_status status =
-        lahar_docset_init(&bounds->must, bounds->may.universe, bounds->may.allocator, error);
+    const lahar_status status = lahar_docset_init_like(&bounds->must, &bounds->may, error);
     if (status == LAHAR_OK) {
         lahar_docset_or(&bounds->must, &bounds->may);
         bounds->is_exact = false;
@@ -180,8 +179,7 @@ lahar_status lahar_bounds_not(struct lahar_bounds *bounds, lahar_error *error)
         return LAHAR_OK;
     }
     if (!bounds->has_must) {
-        LAHAR_TRY(
-            lahar_docset_init(&bounds->must, bounds->may.universe, bounds->may.allocator, error));
+        LAHAR_TRY(lahar_docset_init_like(&bounds->must, &bounds->may, error));
         bounds->has_must = true;
     }
     const struct lahar_docset may = bounds->may;

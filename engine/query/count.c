@@ -44,7 +44,7 @@ static lahar_status count_unit(struct lahar_query_worker *worker, struct lahar_u
             return counted;
         }
     }
-    lahar_status status = was_open ? LAHAR_OK : lahar_unit_open(unit, &worker->context, error);
+    lahar_status status = lahar_unit_open_rest(unit, &worker->context, error);
     if (status == LAHAR_OK) {
         status = lahar_query_settle(worker->query, &worker->context, unit, error);
     }

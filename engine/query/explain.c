@@ -173,7 +173,7 @@ static bool count_open(struct lahar_query *query, uint64_t *events_out, uint64_t
         struct lahar_unit *unit = &query->units[i];
         const bool was_open = unit->is_open;
         if (lahar_query_check(query, NULL) != LAHAR_OK ||
-            (!was_open && lahar_unit_open(unit, &query->context, NULL) != LAHAR_OK)) {
+            lahar_unit_open_rest(unit, &query->context, NULL) != LAHAR_OK) {
             return false;
         }
         uint32_t document =

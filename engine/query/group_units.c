@@ -15,7 +15,7 @@ static lahar_status work(struct lahar_query_worker *worker, struct lahar_unit *u
     const struct group_share *own = worker->share;
     const bool was_open = unit->is_open;
     LAHAR_TRY(lahar_query_check(worker->query, error));
-    lahar_status status = was_open ? LAHAR_OK : lahar_unit_open(unit, &worker->context, error);
+    lahar_status status = lahar_unit_open_rest(unit, &worker->context, error);
     if (status == LAHAR_OK) {
         status = lahar_query_settle(worker->query, &worker->context, unit, error);
     }

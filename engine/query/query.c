@@ -308,6 +308,7 @@ lahar_status lahar_query_open_built(lahar_store *store, lahar_query_builder buil
     query->allocator = &query->memory.allocator;
     query->io = lahar_store_io(store);
     query->catalog = lahar_store_catalog(store);
+    query->first_part_size = lahar_store_query_part_size(store);
     query->deadline_ns = UINT64_MAX;
     query->context = (struct lahar_unit_context){.query = query,
                                                  .catalog = query->catalog,

@@ -69,6 +69,7 @@ struct lahar_query {
     struct lahar_unit_context context;
     struct lahar_unit *units; /* in the order in which they are visited */
     uint32_t unit_count;
+    uint32_t first_part_size; /* documents of a large unit that a walk opens first */
     uint32_t shards_total;
     uint32_t shards_pruned;
     size_t next_lost; /* lost files still to be reported */

@@ -10,6 +10,15 @@
 
 typedef const struct lahar_shard_query shard_query;
 
+lahar_status lahar_shard_query_set(shard_query *query, struct lahar_docset *set_out,
+                                   lahar_error *error)
+{
+    LAHAR_TRY(lahar_docset_init(set_out, lahar_shard_document_count(query->shard), query->allocator,
+                                error));
+    lahar_docset_narrow(set_out, query->first, query->end);
+    return LAHAR_OK;
+}
+
 /* --- fields ----------------------------------------------------------------------- */
 
 bool lahar_keys_are_mixed(const struct lahar_stream *stream)
@@ -296,8 +305,7 @@ static lahar_status arrival_bounds(shard_query *query, const struct lahar_test *
     struct lahar_shard_lookup lookup;
     struct lahar_docset must;
     LAHAR_TRY(lahar_shard_lookup_begin(query, &lookup, error));
-    const lahar_status status =
-        lahar_docset_init(&must, lookup.set.universe, query->allocator, error);
+    const lahar_status status = lahar_docset_init_like(&must, &lookup.set, error);
     if (status != LAHAR_OK) {
         return lahar_shard_lookup_end(&lookup, status, bounds_out);
     }
@@ -421,6 +429,16 @@ static bool is_settled(enum lahar_node_kind kind, const struct lahar_bounds *bou
 static lahar_status node_bounds(shard_query *query, const struct lahar_query_node *node,
                                 struct lahar_bounds *bounds, lahar_error *error);
 
+/* Of what an AND asks next, only documents that may still match matter. */
+static void narrow(struct lahar_shard_query *query, const struct lahar_bounds *bounds)
+{
+    if (bounds->shape == LAHAR_BOUNDS_SOME) {
+        const uint32_t last = lahar_docset_previous(&bounds->may, bounds->may.universe - 1);
+        query->first = lahar_docset_next(&bounds->may, query->first);
+        query->end = last < query->end ? last + 1 : query->end;
+    }
+}
+
 /* The cheap children first: an AND that is empty already, and an OR that is full, need no more. */
 static lahar_status join_bounds(shard_query *query, const struct lahar_query_node *node,
                                 struct lahar_bounds *bounds, lahar_error *error)
@@ -436,7 +454,11 @@ static lahar_status join_bounds(shard_query *query, const struct lahar_query_nod
                 return LAHAR_OK;
             }
             struct lahar_bounds one = {.shape = LAHAR_BOUNDS_NONE};
-            LAHAR_TRY(node_bounds(query, child, &one, error));
+            struct lahar_shard_query narrowed = *query;
+            if (node->kind == LAHAR_NODE_AND) {
+                narrow(&narrowed, bounds);
+            }
+            LAHAR_TRY(node_bounds(&narrowed, child, &one, error));
             LAHAR_TRY(node->kind == LAHAR_NODE_AND ? lahar_bounds_and(bounds, &one, error)
                                                    : lahar_bounds_or(bounds, &one, error));
         }

@@ -15,6 +15,8 @@ struct lahar_shard_query {
     const struct lahar_segment *segment; /* ordinals of the shard are its rows; NULL: in memory */
     const struct lahar_stream *stream;
     struct lahar_matcher *matcher;
+    uint32_t first; /* documents first .. end - 1 are asked about, what is said of others is void */
+    uint32_t end;
     const lahar_allocator *allocator;
     struct lahar_query *query;         /* that may have to stop; NULL: none */
     struct lahar_query_worker *worker; /* who asks; NULL: a thread of no job */
@@ -29,6 +31,10 @@ bool lahar_keys_are_mixed(const struct lahar_stream *stream);
 lahar_status lahar_shard_query_count(const struct lahar_shard_query *query,
                                      const struct lahar_query_node *node, uint64_t *count_out,
                                      lahar_error *error);
+
+/* An empty set of the documents that are asked about. */
+lahar_status lahar_shard_query_set(const struct lahar_shard_query *query,
+                                   struct lahar_docset *set_out, lahar_error *error);
 
 /* LAHAR_CORRUPT: the shard cannot answer, its file must be scanned. */
 lahar_status lahar_shard_query_run(const struct lahar_shard_query *query,

@@ -15,8 +15,7 @@ lahar_status lahar_shard_lookup_begin(const struct lahar_shard_query *query,
                                       struct lahar_shard_lookup *lookup, lahar_error *error)
 {
     lookup->is_exact = true;
-    return lahar_docset_init(&lookup->set, lahar_shard_document_count(query->shard),
-                             query->allocator, error);
+    return lahar_shard_query_set(query, &lookup->set, error);
 }
 
 lahar_status lahar_shard_lookup_end(struct lahar_shard_lookup *lookup, lahar_status status,

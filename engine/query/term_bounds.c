@@ -204,8 +204,7 @@ static lahar_status search_blocks(const struct question *question, struct lahar_
         LAHAR_TRY(lahar_query_check(question->query->query, error));
     }
     if (!part->is_used) {
-        LAHAR_TRY(lahar_docset_init(&part->set, lahar_shard_document_count(shard),
-                                    question->query->allocator, error));
+        LAHAR_TRY(lahar_shard_query_set(question->query, &part->set, error));
         part->is_used = true;
         part->is_exact = true;
     }

@@ -41,10 +41,19 @@ static lahar_status locate_rows(struct lahar_unit *unit, struct lahar_unit_conte
     return LAHAR_OK;
 }
 
-static lahar_status fill(struct lahar_docset *set, uint32_t universe,
+/* An empty set of what is being opened. */
+static lahar_status init_set(const struct lahar_unit *unit, struct lahar_docset *set,
+                             const lahar_allocator *allocator, lahar_error *error)
+{
+    LAHAR_TRY(lahar_docset_init(set, unit->event_count, allocator, error));
+    lahar_docset_narrow(set, unit->first_document, unit->end_document);
+    return LAHAR_OK;
+}
+
+static lahar_status fill(const struct lahar_unit *unit, struct lahar_docset *set,
                          const lahar_allocator *allocator, lahar_error *error)
 {
-    LAHAR_TRY(lahar_docset_init(set, universe, allocator, error));
+    LAHAR_TRY(init_set(unit, set, allocator, error));
     lahar_docset_fill(set);
     return LAHAR_OK;
 }
@@ -61,8 +70,7 @@ static lahar_status take_bounds(struct lahar_unit *unit, struct lahar_bounds *bo
             lahar_docset_invert(&unit->unverified);
             lahar_docset_and(&unit->unverified, &unit->may);
         } else if (!bounds->is_exact) {
-            const lahar_status status =
-                fill(&unit->unverified, unit->event_count, allocator, error);
+            const lahar_status status = fill(unit, &unit->unverified, allocator, error);
             if (status != LAHAR_OK) {
                 lahar_docset_deinit(&unit->may);
                 return status;
@@ -72,13 +80,13 @@ static lahar_status take_bounds(struct lahar_unit *unit, struct lahar_bounds *bo
         }
         return LAHAR_OK;
     }
-    LAHAR_TRY(lahar_docset_init(&unit->may, unit->event_count, allocator, error));
+    LAHAR_TRY(init_set(unit, &unit->may, allocator, error));
     if (bounds->shape == LAHAR_BOUNDS_NONE) {
         return LAHAR_OK;
     }
     lahar_docset_fill(&unit->may);
     if (bounds->shape == LAHAR_BOUNDS_UNKNOWN) {
-        const lahar_status status = fill(&unit->unverified, unit->event_count, allocator, error);
+        const lahar_status status = fill(unit, &unit->unverified, allocator, error);
         if (status != LAHAR_OK) {
             lahar_docset_deinit(&unit->may);
             return status;
@@ -95,6 +103,7 @@ static struct lahar_shard_query shard_query_of(const struct lahar_unit *unit,
                                       .segment = unit->segment,
                                       .stream = lahar_schema_stream(context->catalog, unit->stream),
                                       .matcher = context->matcher,
+                                      .end = unit->event_count,
                                       .query = context->query,
                                       .worker = context->worker,
                                       .allocator = context->allocator};
@@ -155,7 +164,9 @@ static lahar_status ask_shard(struct lahar_unit *unit, struct lahar_unit_context
                               struct lahar_bounds *bounds_out, lahar_error *error)
 {
     lahar_error reason = {0};
-    const struct lahar_shard_query query = shard_query_of(unit, context);
+    struct lahar_shard_query query = shard_query_of(unit, context);
+    query.first = unit->first_document;
+    query.end = unit->end_document;
     *bounds_out = (struct lahar_bounds){.shape = LAHAR_BOUNDS_UNKNOWN};
     if (unit->shard == NULL) {
         return LAHAR_OK;
@@ -179,35 +190,30 @@ static lahar_status ask_shard(struct lahar_unit *unit, struct lahar_unit_context
     return status;
 }
 
-/* Takes out what lies outside the ids asked for, as far as ordinals are known. */
+/* Takes out what lies outside the part that is open, and outside the ids asked for, as far as
+ * ordinals are known. */
 static void clip(struct lahar_unit *unit, const struct lahar_unit_context *context)
 {
     const struct lahar_query_prune *prune = &context->prune;
     const struct lahar_shard *ids = unit->slice != NULL ? unit->slice : unit->shard;
     uint64_t first_id = prune->first_id;
     uint64_t end_id = prune->end_id;
+    uint32_t first = unit->first_document;
+    uint32_t end = unit->end_document;
     if (unit->slice != NULL) {
         first_id = unit->first_id > first_id ? unit->first_id : first_id;
         end_id = unit->last_id < end_id ? unit->last_id + 1 : end_id;
-    } else if (ids == NULL || (unit->first_id >= first_id && unit->last_id < end_id)) {
-        return;
     }
-    const uint32_t begin = lahar_shard_ordinal(ids, first_id);
-    const uint32_t end = lahar_shard_ordinal(ids, end_id);
-    if (begin == 0 && end == unit->may.universe) {
-        return;
+    if (unit->slice != NULL ||
+        (ids != NULL && (unit->first_id < first_id || unit->last_id >= end_id))) {
+        const uint32_t begin_of_ids = lahar_shard_ordinal(ids, first_id);
+        const uint32_t end_of_ids = lahar_shard_ordinal(ids, end_id);
+        first = begin_of_ids > first ? begin_of_ids : first;
+        end = end_of_ids < end ? end_of_ids : end;
     }
-    const uint32_t universe = unit->may.universe;
-    struct lahar_docset *sets[] = {&unit->may, unit->has_unverified ? &unit->unverified : NULL};
-    for (size_t i = 0; i < 2 && sets[i] != NULL; i++) {
-        for (uint32_t d = lahar_docset_next(sets[i], 0); d < begin && d < universe;
-             d = lahar_docset_next(sets[i], d + 1)) {
-            sets[i]->words[d / 64] &= ~(UINT64_C(1) << d % 64);
-        }
-        for (uint32_t d = end < universe ? lahar_docset_next(sets[i], end) : universe; d < universe;
-             d = lahar_docset_next(sets[i], d + 1)) {
-            sets[i]->words[d / 64] &= ~(UINT64_C(1) << d % 64);
-        }
+    lahar_docset_clip(&unit->may, first, end);
+    if (unit->has_unverified) {
+        lahar_docset_clip(&unit->unverified, first, end);
     }
 }
 
@@ -216,7 +222,7 @@ static lahar_status distrust_all(struct lahar_unit *unit, const struct lahar_uni
                                  lahar_error *error)
 {
     if (!unit->has_unverified) {
-        LAHAR_TRY(fill(&unit->unverified, unit->event_count, context->allocator, error));
+        LAHAR_TRY(fill(unit, &unit->unverified, context->allocator, error));
         unit->has_unverified = true;
     }
     lahar_docset_fill(&unit->unverified);
@@ -227,8 +233,26 @@ static lahar_status distrust_all(struct lahar_unit *unit, const struct lahar_uni
 lahar_status lahar_unit_open(struct lahar_unit *unit, struct lahar_unit_context *context,
                              lahar_error *error)
 {
+    return lahar_unit_open_part(unit, context, 0, unit->event_count, error);
+}
+
+lahar_status lahar_unit_open_rest(struct lahar_unit *unit, struct lahar_unit_context *context,
+                                  lahar_error *error)
+{
+    if (unit->is_open && unit->first_document == 0 && unit->end_document == unit->event_count) {
+        return LAHAR_OK;
+    }
+    lahar_unit_close(unit);
+    return lahar_unit_open(unit, context, error);
+}
+
+lahar_status lahar_unit_open_part(struct lahar_unit *unit, struct lahar_unit_context *context,
+                                  uint32_t first, uint32_t end, lahar_error *error)
+{
     struct lahar_bounds bounds = {.shape = LAHAR_BOUNDS_UNKNOWN};
-    LAHAR_ASSERT(!unit->is_open);
+    LAHAR_ASSERT(!unit->is_open && end <= unit->event_count);
+    unit->first_document = first;
+    unit->end_document = end;
     unit->has_unverified = false;
     unit->lost_count = 0;
     if (unit->segment == NULL && unit->slice == NULL && unit->rows == NULL) {

@@ -68,6 +68,8 @@ struct lahar_unit {
 
     bool is_open;
     bool has_unverified;
+    uint32_t first_document; /* the sets are about documents first_document .. end_document - 1 */
+    uint32_t end_document;
     struct lahar_docset may;           /* documents that match or may */
     struct lahar_docset unverified;    /* those among them to be looked at */
     struct lahar_needed_fields needed; /* to decide them */
@@ -77,15 +79,23 @@ struct lahar_unit {
     uint64_t total;
 
     /* The walk in order of id. */
-    uint32_t cursor; /* the next document to look at, from either end */
-    bool is_done;    /* no document is left */
+    uint32_t cursor;    /* the next document to look at, from either end */
+    uint32_t part_size; /* documents that were opened last; 0: all of them, or none yet */
+    bool is_done;       /* no document is left */
     bool has_head;
     uint32_t head;
     uint64_t head_id;
 };
 
+/* All of a unit that is not open. */
 lahar_status lahar_unit_open(struct lahar_unit *unit, struct lahar_unit_context *context,
                              lahar_error *error);
+/* Documents first .. end - 1 of it. */
+lahar_status lahar_unit_open_part(struct lahar_unit *unit, struct lahar_unit_context *context,
+                                  uint32_t first, uint32_t end, lahar_error *error);
+/* All of a unit that may be open, or a part of it. */
+lahar_status lahar_unit_open_rest(struct lahar_unit *unit, struct lahar_unit_context *context,
+                                  lahar_error *error);
 /* Forgets the sets. The block stays: an event handed out may point into it. */
 void lahar_unit_close(struct lahar_unit *unit);
 void lahar_unit_drop_block(struct lahar_unit *unit);

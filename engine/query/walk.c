@@ -2,15 +2,19 @@
  *
  * Files of different streams may overlap in ids, so the walk merges: it keeps the units open
  * whose ids may come next, each with its next result as head, and takes the best head. A unit is
- * opened only when its ids come up, so a limit ends the work early. Where results are rare, the
- * next units are opened, and their candidates decided, by several threads. */
+ * opened only when its ids come up, so a limit ends the work early; a large one in parts, the first
+ * one small, since its end may be all that is wanted. Where results are rare, the next units are
+ * opened, and their candidates decided, by several threads. */
 #include "engine/query/query_state.h"
 #include "engine/query/workers.h"
 #include "io/base/error.h"
 
 enum {
     READ_AHEAD_FROM = 2, /* units that are walked before others are opened ahead */
-    READ_AHEAD_MAX = 16  /* units */
+    READ_AHEAD_MAX = 16, /* units */
+    /* Every part of a unit is so many times larger than the one before it, since what a filter
+     * costs need not depend on how many documents are asked about. */
+    PART_GROWTH = 4
 };
 
 static bool is_newest_first(const struct lahar_query *query)
@@ -49,10 +53,46 @@ static void step(const struct lahar_query *query, struct lahar_unit *unit, uint3
     }
 }
 
-/* Finds the head of an open unit. LAHAR_NOT_FOUND: there is none. A failure leaves the unit so
- * that the next call goes on behind what failed. */
-static lahar_status find_head(struct lahar_query *query, struct lahar_unit *unit,
-                              lahar_error *error)
+/* Opens the documents from the cursor on, or the first of them where all need not be known. */
+static lahar_status open_from_cursor(struct lahar_query *query, struct lahar_unit *unit,
+                                     lahar_error *error)
+{
+    const uint32_t count = unit->event_count;
+    const uint64_t size =
+        unit->part_size == 0 ? query->first_part_size : (uint64_t)unit->part_size * PART_GROWTH;
+    if (query->options.limit == 0 || lahar_query_wants_count(query) || unit->segment == NULL ||
+        unit->shard == NULL || unit->is_done || size * PART_GROWTH > count) {
+        unit->part_size = 0;
+        return lahar_unit_open(unit, &query->context, error);
+    }
+    unit->part_size = (uint32_t)size;
+    if (is_newest_first(query)) {
+        const uint32_t end = unit->cursor + 1;
+        return lahar_unit_open_part(unit, &query->context, end > size ? end - (uint32_t)size : 0,
+                                    end, error);
+    }
+    const uint64_t end = unit->cursor + size;
+    return lahar_unit_open_part(unit, &query->context, unit->cursor,
+                                end < count ? (uint32_t)end : count, error);
+}
+
+/* Goes on behind the part of the unit that is open; false when that was the last one. */
+static bool leave_part(const struct lahar_query *query, struct lahar_unit *unit)
+{
+    const bool is_last = is_newest_first(query) ? unit->first_document == 0
+                                                : unit->end_document == unit->event_count;
+    if (is_last || unit->is_done) {
+        return false;
+    }
+    unit->cursor = is_newest_first(query) ? unit->first_document - 1 : unit->end_document;
+    lahar_unit_close(unit);
+    return true;
+}
+
+/* Finds the next result of the part of a unit that is open. LAHAR_NOT_FOUND: there is none. A
+ * failure leaves the unit so that the next call goes on behind what failed. */
+static lahar_status find_in_part(struct lahar_query *query, struct lahar_unit *unit,
+                                 lahar_error *error)
 {
     struct lahar_unit_context *context = &query->context;
     uint32_t document = 0;
@@ -86,9 +126,24 @@ static lahar_status find_head(struct lahar_query *query, struct lahar_unit *unit
     return LAHAR_NOT_FOUND;
 }
 
+/* The same of the whole unit. */
+static lahar_status find_head(struct lahar_query *query, struct lahar_unit *unit,
+                              lahar_error *error)
+{
+    lahar_status status = LAHAR_NOT_FOUND;
+    do {
+        if (!unit->is_open) {
+            LAHAR_TRY(open_from_cursor(query, unit, error));
+        }
+        status = find_in_part(query, unit, error);
+    } while (status == LAHAR_NOT_FOUND && leave_part(query, unit));
+    return status;
+}
+
 static void place_cursor(const struct lahar_query *query, struct lahar_unit *unit)
 {
     const uint32_t count = unit->event_count;
+    unit->part_size = 0;
     unit->is_done = count == 0;
     unit->cursor = is_newest_first(query) && count != 0 ? count - 1 : 0;
     if (!query->position.is_set || unit->shard == NULL || count == 0) {
@@ -229,10 +284,10 @@ static lahar_status activate(struct lahar_query *query, const struct lahar_unit 
         if (!unit->is_open && best == NULL) {
             LAHAR_TRY(read_ahead(query, error));
         }
-        if (!unit->is_open) {
-            LAHAR_TRY(lahar_unit_open(unit, &query->context, error));
-        }
         place_cursor(query, unit);
+        if (!unit->is_open) {
+            LAHAR_TRY(open_from_cursor(query, unit, error));
+        }
         unit->has_head = false;
         query->active[query->active_count++] = query->next_unit++;
         *is_active_out = true;

@@ -170,6 +170,14 @@ struct lahar_io *lahar_store_io(const lahar_store *store)
     return store->io;
 }
 
+uint32_t lahar_store_query_part_size(const lahar_store *store)
+{
+    enum {
+        DEFAULT = 65536
+    };
+    return store->config.query_part_size == 0 ? DEFAULT : store->config.query_part_size;
+}
+
 struct lahar_query_registry *lahar_store_queries(lahar_store *store)
 {
     return &store->queries;

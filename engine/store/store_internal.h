@@ -41,6 +41,7 @@ struct lahar_store_config {
     uint64_t id_reserve;            /* ids reserved ahead; 0: 2^20, rising with the rate */
     uint64_t manifest_growth_bytes; /* log that brings on a snapshot; 0: 1 MiB */
     uint32_t join_file_count;       /* small files that are joined; 0: 4; UINT32_MAX: never */
+    uint32_t query_part_size;       /* events of a file that a walk looks into first; 0: 65,536 */
 };
 
 /* With start_threads false no thread is started, and calls that would wait run

@@ -131,6 +131,54 @@ Test(docset, finds_neighbours_in_both_directions)
     }
 }
 
+/* What is computed within a window is right there, whatever stood outside, and clipping leaves just
+ * that. */
+Test(docset, computes_within_a_window)
+{
+    uint64_t random = 17;
+    for (size_t s = 0; s < SIZE_COUNT; s++) {
+        for (unsigned round = 0; round < 200; round++) {
+            const uint32_t size = sizes[s];
+            bool a[UNIVERSE_MAX] = {false};
+            bool b[UNIVERSE_MAX] = {false};
+            uint32_t first = (uint32_t)random_below(&random, size + 1);
+            uint32_t end = (uint32_t)random_below(&random, size + 1);
+            struct lahar_docset x = create(size);
+            struct lahar_docset y;
+            lahar_docset_narrow(&x, 0, (uint32_t)random_below(&random, 2) == 0 ? size : end);
+            lahar_docset_narrow(&x, first, end);
+            cr_assert(x.first <= x.end && x.end <= size);
+            cr_assert(first >= end || (x.first <= first && x.end >= end));
+            cr_assert_eq(lahar_docset_init_like(&y, &x, NULL), LAHAR_OK);
+            cr_assert(y.first == x.first && y.end == x.end);
+            fill_randomly(&x, a, &random);
+            fill_randomly(&y, b, &random);
+            const unsigned operation = round % 5;
+            if (operation == 0) {
+                lahar_docset_invert(&x);
+            } else if (operation == 1) {
+                lahar_docset_fill(&x);
+            } else if (operation == 2) {
+                lahar_docset_and(&x, &y);
+            } else if (operation == 3) {
+                lahar_docset_invert(&y);
+                lahar_docset_or(&x, &y);
+            } else {
+                lahar_docset_invert(&x);
+                lahar_docset_and_not(&x, &y);
+            }
+            for (uint32_t i = 0; i < size; i++) {
+                const bool results[] = {!a[i], true, a[i] && b[i], a[i] || !b[i], !a[i] && !b[i]};
+                a[i] = i >= first && i < end && results[operation];
+            }
+            lahar_docset_clip(&x, first, end);
+            expect_equal(&x, a);
+            lahar_docset_deinit(&x);
+            lahar_docset_deinit(&y);
+        }
+    }
+}
+
 Test(docset, reports_refused_memory)
 {
     struct failing_allocator failing;

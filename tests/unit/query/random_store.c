@@ -99,8 +99,9 @@ void random_store_open_with(struct random_store *random, const char *directory, 
     options.memory_limit_bytes = 64 << 20;
     options.allocator = allocator;
     /* Events in memory are indexed by slices of a few batches, but for the newest; in one store in
-     * eight they are all scanned. */
+     * eight they are all scanned. Of some stores, files are looked into in small parts. */
     const struct lahar_store_config config = {.start_threads = true,
+                                              .query_part_size = seed % 3 == 2 ? 0 : 16,
                                               .slice_event_max = seed % 8 == 3 ? 0 : 40};
     cr_assert_eq(lahar_store_open_config(directory, &options, &config, LAHAR_WAIT_FOREVER,
                                          &random->store, &error),
