@@ -1,12 +1,17 @@
 /* Queries in one process: the targets on W1, and plain timings of expressions.
  *
  *   query_bench w1 DIRECTORY [EVENTS]
+ *   query_bench join DIRECTORY
  *   query_bench count DIRECTORY RUNS EXPRESSION...
  *
  * w1 opens the store in DIRECTORY, makes one of EVENTS events (200,000 unless given) first when
  * there is none, and prints a line for each target: the median of at least 101 runs, which opens,
  * asks and closes a query each time. Targets are for 20 million events. "uncached" runs drop the
  * event files from the kernel's cache and open the store anew.
+ *
+ * A store that was filled at full speed has many small event files, since joining waits for
+ * rollover. join opens it and waits until they are joined, so that w1 sees what it comes to within
+ * a minute of rest.
  *
  * count prints one JSON line an expression: the number of matches and the median. */
 #include <dirent.h>
@@ -36,6 +41,7 @@ struct bench {
     const char *directory;
     lahar_store *store;
     uint64_t event_count;
+    uint32_t file_count;
     struct load_event_maker maker;
     unsigned missed;
 };
@@ -406,9 +412,10 @@ static void measure_threads(struct bench *bench)
             busier_ns += own_ns > all_ns - own_ns ? own_ns : all_ns - own_ns;
         }
     }
+    /* Of few files the last ones leave a thread without work. */
     print_figure(bench, "two threads against one, scan of every shard",
                  (double)median_of(times_ns[0], TURNS) / (double)median_of(times_ns[1], TURNS), "x",
-                 1.7, true, total);
+                 bench->file_count < SHARDS_AT_LEAST ? 0 : 1.7, true, total);
     print_figure(bench, "  processor time, two threads against one",
                  (double)used_ns[1] / (double)used_ns[0], "x", 0, false, total);
     print_figure(bench, "  one thread against the busier of two",
@@ -429,6 +436,7 @@ static int run_w1(const char *directory, uint64_t event_count)
         fail("stat", &error);
     }
     bench.event_count = stat.event_count;
+    bench.file_count = stat.event_file_count;
     printf("W1, %" PRIu64 " events in %u files\n", stat.event_count, stat.event_file_count);
     start_maker(&bench, 0);
     choose(&bench, &texts);
@@ -440,6 +448,35 @@ static int run_w1(const char *directory, uint64_t event_count)
     close_store(&bench);
     printf("%u targets not met\n", bench.missed);
     return bench.missed == 0 ? 0 : 1;
+}
+
+static int run_join(const char *directory)
+{
+    enum {
+        PAUSE_MS = 100,
+        QUIET_MS = 15000 /* longer than the longest join takes */
+    };
+    struct bench bench = {.directory = directory, .event_count = UINT64_MAX};
+    lahar_error error = {.status = LAHAR_OK};
+    const uint64_t start_ns = clock_ns();
+    uint64_t changed_ns = start_ns;
+    uint32_t file_count = 0;
+    open_store(&bench, false);
+    while (clock_ns() - changed_ns < QUIET_MS * UINT64_C(1000000)) {
+        const struct timespec pause = {0, PAUSE_MS * 1000000L};
+        lahar_stat stat = {.struct_size = sizeof stat};
+        if (lahar_stat_get(bench.store, &stat, &error) != LAHAR_OK) {
+            fail("stat", &error);
+        }
+        if (stat.event_file_count != file_count) {
+            file_count = stat.event_file_count;
+            changed_ns = clock_ns();
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+    close_store(&bench);
+    printf("%u files after %.1f s\n", file_count, (double)(changed_ns - start_ns) / 1e9);
+    return 0;
 }
 
 static int run_count(const char *directory, size_t runs, char **expressions, int count)
@@ -465,9 +502,13 @@ int main(int argc, char **argv)
     if (argc >= 3 && strcmp(argv[1], "w1") == 0) {
         return run_w1(argv[2], argc > 3 ? strtoull(argv[3], NULL, 10) : (uint64_t)EVENTS_DEFAULT);
     }
+    if (argc == 3 && strcmp(argv[1], "join") == 0) {
+        return run_join(argv[2]);
+    }
     const size_t runs = argc >= 5 ? strtoul(argv[3], NULL, 10) : 0;
     if (argc < 5 || strcmp(argv[1], "count") != 0 || runs == 0 || runs > 1001) {
         (void)fprintf(stderr, "usage: query_bench w1 DIRECTORY [EVENTS]\n"
+                              "       query_bench join DIRECTORY\n"
                               "       query_bench count DIRECTORY RUNS EXPRESSION...\n");
         return 2;
     }

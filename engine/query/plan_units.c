@@ -8,7 +8,9 @@
 #include "io/base/error.h"
 
 enum {
-    RESIDENT_UNIT_EVENTS = 65536 /* rows of one resident unit: 1 MiB of row places */
+    RESIDENT_UNIT_EVENTS = 65536, /* rows of one resident unit: 1 MiB of row places */
+    ANNOUNCED_UNITS_MAX = 64,     /* those that are visited first */
+    ANNOUNCED_UUIDS_MAX = 4
 };
 
 /* --- pruning ------------------------------------------------------------------------- */
@@ -241,6 +243,69 @@ static int compare_for_qsort(const void *a, const void *b, void *order)
     return compare_units(*(const lahar_order *)order, a, b);
 }
 
+/* --- what is going to be read -------------------------------------------------------- */
+
+struct asked_uuid {
+    const struct lahar_test *test;
+    const char *field; /* NULL: that of an attribute, or none */
+};
+
+/* Lists the tests of whole uuids; false when they are many. */
+static bool list_uuids(const struct lahar_query *query, const struct lahar_query_node *node,
+                       struct asked_uuid *asked, size_t *count)
+{
+    for (const struct lahar_query_node *child = node->child; child != NULL; child = child->next) {
+        if (!list_uuids(query, child, asked, count)) {
+            return false;
+        }
+    }
+    if (node->kind != LAHAR_NODE_TEST || !node->test->is_uuid || node->is_pattern ||
+        (node->op != LAHAR_TEST_MATCH && node->op != LAHAR_TEST_EQUAL) ||
+        node->test->target != LAHAR_TARGET_FIELD || !node->test->has_field) {
+        return true;
+    }
+    if (*count == ANNOUNCED_UUIDS_MAX) {
+        return false;
+    }
+    asked[(*count)++] =
+        (struct asked_uuid){node->test, lahar_schema_field_name(query->catalog, node->test->field)};
+    return true;
+}
+
+/* A uuid is in few shards, and each is asked where: its filter, then its table, a page each. They
+ * are announced for all shards together, so that the query waits for the disk twice and not twice
+ * a shard. */
+static void announce_uuids(struct lahar_query *query)
+{
+    struct asked_uuid asked[ANNOUNCED_UUIDS_MAX];
+    size_t count = 0;
+    const uint32_t units =
+        query->unit_count < ANNOUNCED_UNITS_MAX ? query->unit_count : (uint32_t)ANNOUNCED_UNITS_MAX;
+    if (!list_uuids(query, query->context.filter, asked, &count)) {
+        return;
+    }
+    for (uint32_t i = 0; i < units; i++) {
+        for (size_t k = 0; k < count && query->units[i].shard != NULL; k++) {
+            lahar_shard_announce_may_hold(query->units[i].shard, &asked[k].test->uuid);
+        }
+    }
+    for (uint32_t i = 0; i < units; i++) {
+        struct lahar_shard *shard = query->units[i].shard;
+        for (size_t k = 0; k < count && shard != NULL; k++) {
+            bool may_hold = false;
+            uint32_t field = 0;
+            if (asked[k].field != NULL &&
+                lahar_shard_may_hold_uuid(shard, &asked[k].test->uuid, &may_hold, NULL) ==
+                    LAHAR_OK &&
+                may_hold &&
+                lahar_shard_find_field(shard, asked[k].field, strlen(asked[k].field),
+                                       LAHAR_CLASS_UUID, &field)) {
+                lahar_shard_announce_uuid(shard, field, &asked[k].test->uuid);
+            }
+        }
+    }
+}
+
 lahar_status lahar_query_build_units(struct lahar_query *query, lahar_error *error)
 {
     query->context.prune = (struct lahar_query_prune){{INT64_MIN, INT64_MAX}, 0, query->end_id};
@@ -259,5 +324,6 @@ lahar_status lahar_query_build_units(struct lahar_query *query, lahar_error *err
     }
     qsort_r(query->units, query->unit_count, sizeof *query->units, compare_for_qsort,
             &query->options.order);
+    announce_uuids(query);
     return LAHAR_OK;
 }
