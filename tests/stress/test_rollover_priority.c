@@ -1,6 +1,8 @@
 /* The threads that rollover computes with: idle priority, and what happens when the work becomes
  * urgent, with the right to raise threads and without; then a store whose appends wait for memory
- * while other programs keep every processor busy. */
+ * while other programs keep every processor busy, and whose joins give way. */
+#include <dirent.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
@@ -198,6 +200,32 @@ static void append_batch(lahar_batch *batch, unsigned number)
 }
 
 /* Twice as much as the journals may hold: appends end up waiting for the rollover. */
+/* Of the thread with that name, once it has set it; INT_MIN: there is none. */
+static int niceness_of(const char *wanted)
+{
+    int niceness = INT_MIN;
+    nap(100000000);
+    DIR *tasks = opendir("/proc/self/task");
+    const struct dirent *task = NULL;
+    while (tasks != NULL && (task = readdir(tasks)) != NULL) {
+        char path[64 + sizeof task->d_name];
+        char name[32] = "";
+        (void)snprintf(path, sizeof path, "/proc/self/task/%s/comm", task->d_name);
+        FILE *file = task->d_name[0] == '.' ? NULL : fopen(path, "r");
+        if (file == NULL) {
+            continue;
+        }
+        if (fscanf(file, "%31s", name) == 1 && strcmp(name, wanted) == 0) {
+            niceness = getpriority(PRIO_PROCESS, (id_t)strtoul(task->d_name, NULL, 10));
+        }
+        (void)fclose(file);
+    }
+    if (tasks != NULL) {
+        (void)closedir(tasks);
+    }
+    return niceness;
+}
+
 static void test_store(void)
 {
     char directory[SCRATCH_PATH_SIZE];
@@ -216,6 +244,9 @@ static void test_store(void)
           error.message);
     check(lahar_stream_create(store, &spec, &stream, &error) == LAHAR_OK, error.message);
     check(lahar_batch_create(store, &batch, &error) == LAHAR_OK, error.message);
+    check(niceness_of("lahar-rollover") == getpriority(PRIO_PROCESS, 0),
+          "a rollover is of ordinary priority");
+    check(niceness_of("lahar-join") > getpriority(PRIO_PROCESS, 0), "joins give way");
     const unsigned spinner_count = start_spinners(spinners, 256);
     for (unsigned i = 0; i < BATCHES && failed == 0; i++) {
         append_batch(batch, i);
