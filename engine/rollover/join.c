@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 
-#include "engine/rollover/file_writing.h"
 #include "engine/rollover/rollover_files.h"
 #include "engine/rollover/shard_build.h"
 #include "engine/segment/segment_format.h"
@@ -202,9 +201,7 @@ static lahar_status merge_shards(struct attempt *attempt, bool *do_not_serve_out
         return status;
     }
     LAHAR_TRY(lahar_file_writing_finish(&writing, error));
-    attempt->joined.has_shard = true;
-    attempt->joined.shard_bytes = writing.size;
-    attempt->joined.shard_checksum = writing.checksum;
+    lahar_rollover_note_shard(&attempt->joined, &writing);
     return LAHAR_OK;
 }
 

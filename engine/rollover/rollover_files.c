@@ -11,7 +11,6 @@
 #include "engine/event/row.h"
 #include "engine/rollover/crew.h"
 #include "engine/rollover/feed_keeper.h"
-#include "engine/rollover/file_writing.h"
 #include "engine/rollover/rollover.h"
 #include "engine/segment/block_order.h"
 #include "engine/segment/segment_format.h"
@@ -220,27 +219,41 @@ static lahar_status add_part(lahar_store *store, const struct lahar_rollover_gro
 
 /* --- the shard ---------------------------------------------------------------------- */
 
+static lahar_status write_bytes(struct lahar_file_writing *writing, lahar_store *store,
+                                const struct lahar_manifest_file *file, const char *suffix,
+                                const struct lahar_buffer *bytes, lahar_error *error)
+{
+    LAHAR_TRY(lahar_file_writing_begin(writing, store, file, suffix, error));
+    const lahar_status status = lahar_file_writing_put(writing, bytes->data, bytes->size, error);
+    if (status != LAHAR_OK) {
+        lahar_file_writing_drop(writing);
+        return status;
+    }
+    return lahar_file_writing_finish(writing, error);
+}
+
 lahar_status lahar_rollover_write_file(lahar_store *store, const struct lahar_manifest_file *file,
                                        const char *suffix, const struct lahar_buffer *bytes,
                                        lahar_error *error)
 {
     struct lahar_file_writing writing;
-    LAHAR_TRY(lahar_file_writing_begin(&writing, store, file, suffix, error));
-    const lahar_status status = lahar_file_writing_put(&writing, bytes->data, bytes->size, error);
-    if (status != LAHAR_OK) {
-        lahar_file_writing_drop(&writing);
-        return status;
-    }
-    return lahar_file_writing_finish(&writing, error);
+    return write_bytes(&writing, store, file, suffix, bytes, error);
+}
+
+void lahar_rollover_note_shard(struct lahar_manifest_file *file,
+                               const struct lahar_file_writing *writing)
+{
+    file->has_shard = true;
+    file->shard_bytes = writing->size;
+    file->shard_checksum = writing->checksum;
 }
 
 lahar_status lahar_rollover_write_shard(lahar_store *store, const struct lahar_buffer *bytes,
                                         struct lahar_manifest_file *file, lahar_error *error)
 {
-    LAHAR_TRY(lahar_rollover_write_file(store, file, LAHAR_SHARD_SUFFIX, bytes, error));
-    file->has_shard = true;
-    file->shard_bytes = bytes->size;
-    file->shard_checksum = lahar_crc32c(0, bytes->data, bytes->size);
+    struct lahar_file_writing writing;
+    LAHAR_TRY(write_bytes(&writing, store, file, LAHAR_SHARD_SUFFIX, bytes, error));
+    lahar_rollover_note_shard(file, &writing);
     return LAHAR_OK;
 }
 

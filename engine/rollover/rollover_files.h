@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "engine/rollover/file_writing.h"
 #include "engine/store/store_state.h"
 
 /* The part of a group that belongs to one stream. */
@@ -38,6 +39,9 @@ lahar_status lahar_rollover_write_file(lahar_store *store, const struct lahar_ma
 /* The same for the shard, which is noted in the file's entry. */
 lahar_status lahar_rollover_write_shard(lahar_store *store, const struct lahar_buffer *bytes,
                                         struct lahar_manifest_file *file, lahar_error *error);
+/* Notes a shard that was written in pieces in the entry of its event file. */
+void lahar_rollover_note_shard(struct lahar_manifest_file *file,
+                               const struct lahar_file_writing *writing);
 /* Notes the checksum of a file's table of contents in its entry. */
 lahar_status lahar_rollover_sum_toc(lahar_store *store, struct lahar_manifest_file *file,
                                     lahar_error *error);

@@ -220,6 +220,60 @@ Test(join, passes_by_what_it_cannot_read)
     store_fixture_deinit(&fixture);
 }
 
+/* A fault at operation n of a join; returns whether it struck. */
+static bool join_with_fault(enum lahar_sim_fault fault, uint64_t n)
+{
+    struct store_fixture fixture;
+    store_fixture_init(&fixture, n);
+    fixture.config.join_file_count = UINT32_MAX;
+    store_fixture_open(&fixture);
+    make_groups(&fixture, 6);
+    store_fixture_close(&fixture);
+    fixture.config.join_file_count = 0;
+    store_fixture_open(&fixture);
+    lahar_sim_disk_fault(fixture.disk, fault, lahar_sim_disk_operations(fixture.disk) + n, 1, NULL);
+    (void)join_all(&fixture);
+    const bool has_struck = lahar_sim_disk_fault_count(fixture.disk) != 0;
+    lahar_sim_disk_fault(fixture.disk, LAHAR_SIM_FAULT_NONE, 0, 0, NULL);
+    check(&fixture);
+    if (stat_of(&fixture).poisoned != LAHAR_OK) {
+        cr_assert_eq(lahar_store_close(fixture.store, LAHAR_WAIT_FOREVER, NULL), LAHAR_POISONED);
+        fixture.store = NULL;
+        store_fixture_open(&fixture);
+    } else {
+        /* A name that cannot be removed is left to the next opening. */
+        const unsigned named = 3 * stat_of(&fixture).event_file_count + 1;
+        cr_assert_leq(name_count(&fixture), named + (fault == LAHAR_SIM_FAULT_EIO),
+                      "fault %d at %lu leaves a file behind", (int)fault, (unsigned long)n);
+        lahar_sim_disk_advance(fixture.disk, 60 * SECOND);
+    }
+    (void)join_all(&fixture);
+    cr_assert_leq(stat_of(&fixture).event_file_count, 4, "fault at %lu", (unsigned long)n);
+    check(&fixture);
+    store_fixture_close(&fixture);
+    store_fixture_open(&fixture);
+    cr_assert_eq(name_count(&fixture), 3 * stat_of(&fixture).event_file_count + 1);
+    check(&fixture);
+    store_fixture_close(&fixture);
+    store_fixture_deinit(&fixture);
+    return has_struck;
+}
+
+/* Whatever fails, the parts stay until the whole is there, nothing else is left, and it is tried
+ * again: a file that could not be written is no reason to doubt the parts. */
+Test(join, throws_its_files_away_when_a_write_fails_and_tries_again)
+{
+    static const enum lahar_sim_fault faults[] = {LAHAR_SIM_FAULT_ENOSPC, LAHAR_SIM_FAULT_EIO};
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        uint64_t n = 0;
+        while (join_with_fault(faults[i], n)) {
+            n++;
+            cr_assert_lt(n, 200);
+        }
+        cr_assert_gt(n, 10);
+    }
+}
+
 Test(join, of_files_survives_the_loss_of_the_manifest)
 {
     struct store_fixture fixture;
