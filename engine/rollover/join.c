@@ -8,7 +8,6 @@
 #include <inttypes.h>
 
 #include "engine/rollover/rollover_files.h"
-#include "engine/rollover/shard_build.h"
 #include "engine/segment/segment_format.h"
 #include "index/shard_merge.h"
 #include "io/base/error.h"
@@ -140,11 +139,6 @@ static lahar_status write_events(struct attempt *attempt, lahar_error *error)
     return status;
 }
 
-static lahar_status put_shard(void *context, const void *data, size_t size, lahar_error *error)
-{
-    return lahar_file_writing_put(context, data, size, error);
-}
-
 /* Whether the store closes, or retention has dropped the oldest part: it drops no other first. */
 static bool is_cancelled(void *context)
 {
@@ -176,7 +170,7 @@ static lahar_status merge_into(struct attempt *attempt, struct lahar_file_writin
     }
     const struct lahar_shard_merge merge = {.inputs = inputs,
                                             .input_count = attempt->run.count,
-                                            .sink = {put_shard, writing},
+                                            .sink = {lahar_rollover_put_shard, writing},
                                             .is_cancelled = is_cancelled,
                                             .cancel_context = attempt,
                                             .allocator = &attempt->store->allocator};
@@ -213,15 +207,9 @@ static lahar_status build_shard(struct attempt *attempt, lahar_error *error)
     LAHAR_TRY(lahar_segment_open(store->pool, lahar_volume_path(store, attempt->joined.directory),
                                  &attempt->joined.info, store->catalog, NULL, &store->allocator,
                                  &segment, error));
-    struct lahar_buffer shard;
-    lahar_buffer_init(&shard, &store->allocator);
-    lahar_status status =
-        lahar_shard_build(store->catalog, segment, &store->allocator, &shard, error);
+    const lahar_status status = lahar_rollover_rebuild_shard(store, segment, &attempt->joined,
+                                                             is_cancelled, attempt, error);
     lahar_segment_release(segment);
-    if (status == LAHAR_OK) {
-        status = lahar_rollover_write_shard(store, &shard, &attempt->joined, error);
-    }
-    lahar_buffer_deinit(&shard);
     return status;
 }
 

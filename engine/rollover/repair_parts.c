@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "engine/rollover/rollover_files.h"
-#include "engine/rollover/shard_build.h"
 #include "engine/segment/segment_format.h"
 #include "io/base/crc32c.h"
 #include "io/base/error.h"
@@ -40,21 +39,6 @@ static bool is_shard_sound(lahar_store *store, const struct lahar_stored_file *f
            sum_file(store, &file->entry, LAHAR_SHARD_SUFFIX, &size, &checksum) &&
            size == file->entry.shard_bytes && checksum == file->entry.shard_checksum &&
            lahar_shard_verify(file->shard, NULL) == LAHAR_OK;
-}
-
-/* LAHAR_CORRUPT when a block of the file is damaged: then its shard would lack events. */
-static lahar_status make_shard(lahar_store *store, const struct lahar_stored_file *file,
-                               struct lahar_manifest_file *entry, lahar_error *error)
-{
-    struct lahar_buffer bytes;
-    lahar_buffer_init(&bytes, &store->allocator);
-    lahar_status status =
-        lahar_shard_build(store->catalog, file->segment, &store->allocator, &bytes, error);
-    if (status == LAHAR_OK) {
-        status = lahar_rollover_write_shard(store, &bytes, entry, error);
-    }
-    lahar_buffer_deinit(&bytes);
-    return status;
 }
 
 static lahar_status make_toc(lahar_store *store, const struct lahar_stored_file *file,
@@ -115,7 +99,7 @@ static lahar_status repair_file(lahar_store *store, const struct lahar_stored_fi
         status = make_toc(store, file, &entry, &cause);
     }
     if (status == LAHAR_OK && needs_shard) {
-        status = make_shard(store, file, &entry, &cause);
+        status = lahar_rollover_rebuild_shard(store, file->segment, &entry, NULL, NULL, &cause);
     }
     if (status == LAHAR_CORRUPT) {
         lahar_store_log(store, LAHAR_LOG_ERROR, "the shard of event file %" PRIu64 ": %s",

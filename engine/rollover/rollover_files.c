@@ -12,6 +12,7 @@
 #include "engine/rollover/crew.h"
 #include "engine/rollover/feed_keeper.h"
 #include "engine/rollover/rollover.h"
+#include "engine/rollover/shard_build.h"
 #include "engine/segment/block_order.h"
 #include "engine/segment/segment_format.h"
 #include "io/base/crc32c.h"
@@ -253,6 +254,35 @@ lahar_status lahar_rollover_write_shard(lahar_store *store, const struct lahar_b
 {
     struct lahar_file_writing writing;
     LAHAR_TRY(write_bytes(&writing, store, file, LAHAR_SHARD_SUFFIX, bytes, error));
+    lahar_rollover_note_shard(file, &writing);
+    return LAHAR_OK;
+}
+
+lahar_status lahar_rollover_put_shard(void *context, const void *data, size_t size,
+                                      lahar_error *error)
+{
+    return lahar_file_writing_put(context, data, size, error);
+}
+
+lahar_status lahar_rollover_rebuild_shard(lahar_store *store, struct lahar_segment *segment,
+                                          struct lahar_manifest_file *file,
+                                          bool (*is_cancelled)(void *context), void *cancel_context,
+                                          lahar_error *error)
+{
+    struct lahar_file_writing writing;
+    LAHAR_TRY(lahar_file_writing_begin(&writing, store, file, LAHAR_SHARD_SUFFIX, error));
+    const struct lahar_shard_build build = {.catalog = store->catalog,
+                                            .segment = segment,
+                                            .sink = {lahar_rollover_put_shard, &writing},
+                                            .is_cancelled = is_cancelled,
+                                            .cancel_context = cancel_context,
+                                            .allocator = &store->allocator};
+    const lahar_status status = lahar_shard_build(&build, error);
+    if (status != LAHAR_OK) {
+        lahar_file_writing_drop(&writing);
+        return status;
+    }
+    LAHAR_TRY(lahar_file_writing_finish(&writing, error));
     lahar_rollover_note_shard(file, &writing);
     return LAHAR_OK;
 }

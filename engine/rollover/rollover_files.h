@@ -39,6 +39,15 @@ lahar_status lahar_rollover_write_file(lahar_store *store, const struct lahar_ma
 /* The same for the shard, which is noted in the file's entry. */
 lahar_status lahar_rollover_write_shard(lahar_store *store, const struct lahar_buffer *bytes,
                                         struct lahar_manifest_file *file, lahar_error *error);
+/* The same for the shard, made from what the event file itself holds. LAHAR_CORRUPT when a block of
+ * it cannot be read, LAHAR_CANCELLED when is_cancelled, unless NULL, says so. */
+lahar_status lahar_rollover_rebuild_shard(lahar_store *store, struct lahar_segment *segment,
+                                          struct lahar_manifest_file *file,
+                                          bool (*is_cancelled)(void *context), void *cancel_context,
+                                          lahar_error *error);
+/* A sink of shards: context is a struct lahar_file_writing. */
+lahar_status lahar_rollover_put_shard(void *context, const void *data, size_t size,
+                                      lahar_error *error);
 /* Notes a shard that was written in pieces in the entry of its event file. */
 void lahar_rollover_note_shard(struct lahar_manifest_file *file,
                                const struct lahar_file_writing *writing);
