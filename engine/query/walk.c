@@ -84,9 +84,25 @@ static bool leave_part(const struct lahar_query *query, struct lahar_unit *unit)
     if (is_last || unit->is_done) {
         return false;
     }
-    unit->cursor = is_newest_first(query) ? unit->first_document - 1 : unit->end_document;
+    /* A block that could not be read may have reached beyond the part. */
+    if (is_newest_first(query)) {
+        const uint32_t last = unit->first_document - 1;
+        unit->cursor = unit->cursor < last ? unit->cursor : last;
+    } else {
+        unit->cursor = unit->cursor > unit->end_document ? unit->cursor : unit->end_document;
+    }
     lahar_unit_close(unit);
     return true;
+}
+
+/* Takes out the block of a document that cannot be read, and goes on behind it. */
+static void pass_block(struct lahar_query *query, struct lahar_unit *unit, uint32_t document)
+{
+    uint32_t first = 0;
+    uint32_t end = 0;
+    lahar_unit_drop_range(unit, &query->context, document);
+    lahar_unit_block_range(unit, document, &first, &end);
+    step(query, unit, is_newest_first(query) ? first : end - 1);
 }
 
 /* Finds the next result of the part of a unit that is open. LAHAR_NOT_FOUND: there is none. A
@@ -109,7 +125,7 @@ static lahar_status find_in_part(struct lahar_query *query, struct lahar_unit *u
             status = lahar_unit_verify(unit, context, document, &matches, error);
         }
         if (status == LAHAR_CORRUPT) {
-            lahar_unit_drop_range(unit, context, document);
+            pass_block(query, unit, document);
             return status;
         }
         if (status != LAHAR_OK) {
@@ -314,7 +330,7 @@ lahar_status lahar_query_walk(struct lahar_query *query, const lahar_event **eve
     const lahar_status status = lahar_query_read_event(query, best, best->head, error);
     best->has_head = false;
     if (status == LAHAR_CORRUPT) {
-        lahar_unit_drop_range(best, &query->context, best->head);
+        pass_block(query, best, best->head);
         return status;
     }
     if (status != LAHAR_OK) {

@@ -6,6 +6,7 @@
 #include "engine/rollover/join.h"
 
 #include <inttypes.h>
+#include <time.h>
 
 #include "engine/rollover/rollover_files.h"
 #include "engine/segment/segment_format.h"
@@ -13,7 +14,8 @@
 #include "io/base/error.h"
 
 enum {
-    FILES_MAX_BEHIND = 256 /* from then on joining no longer waits for rollover */
+    FILES_MAX_BEHIND = 256, /* from then on joining no longer waits for rollover */
+    PAUSE_NS = 5000000
 };
 #define RETRY_NS UINT64_C(10000000000) /* after a failure that may pass */
 #define AGAIN_NS UINT64_C(500000000)   /* after a part was dropped, or space was short */
@@ -80,16 +82,39 @@ static bool find_parts(struct attempt *attempt)
     return true;
 }
 
-/* Whether there are no two files to join, or few enough to let rollover catch up first. */
-static bool can_wait(lahar_store *store)
+static bool has_fewer_files(lahar_store *store, size_t count)
+{
+    struct lahar_segment_set *set = lahar_store_acquire_set(store);
+    const bool are_fewer = set->count < count;
+    lahar_segment_set_release(set);
+    return are_fewer;
+}
+
+/* Whether rollover has more to do than the group that is open, and there are few enough files to
+ * let it catch up first. */
+static bool is_rollover_first(lahar_store *store)
 {
     struct lahar_journals_stat stat;
     lahar_journals_stat_get(store->journals, &stat);
-    const size_t few = stat.resident_bytes < store->group_size_bytes ? 2 : FILES_MAX_BEHIND;
-    struct lahar_segment_set *set = lahar_store_acquire_set(store);
-    const bool are_few = set->count < few;
-    lahar_segment_set_release(set);
-    return are_few;
+    return stat.resident_bytes >= store->group_size_bytes &&
+           has_fewer_files(store, FILES_MAX_BEHIND);
+}
+
+/* Whether there are no two files to join, or there is something better to do. */
+static bool can_wait(lahar_store *store)
+{
+    return has_fewer_files(store, 2) || is_rollover_first(store);
+}
+
+/* In the midst of a join: rollover computes at idle priority, below this thread's, and appends
+ * may come to wait for it. No lock is held here. */
+static void let_rollover_go_first(lahar_store *store)
+{
+    const struct timespec pause = {0, PAUSE_NS};
+    while (store->config.start_threads && !lahar_store_is_stopping(store) &&
+           is_rollover_first(store)) {
+        (void)nanosleep(&pause, NULL);
+    }
 }
 
 /* --- writing ----------------------------------------------------------------------------- */
@@ -100,6 +125,7 @@ static lahar_status copy_parts(struct attempt *attempt, struct lahar_segment_wri
 {
     lahar_store *store = attempt->store;
     for (size_t i = 0; i < attempt->run.count; i++) {
+        let_rollover_go_first(store);
         if (store->config.start_threads && lahar_store_is_stopping(store)) {
             return lahar_fail(error, LAHAR_CANCELLED, "the store is closing");
         }
@@ -144,6 +170,7 @@ static bool is_cancelled(void *context)
 {
     const struct attempt *attempt = context;
     lahar_store *store = attempt->store;
+    let_rollover_go_first(store);
     if (store->config.start_threads && lahar_store_is_stopping(store)) {
         return true;
     }
