@@ -14,7 +14,8 @@
 #include "io/base/error.h"
 
 enum {
-    FILES_MAX_BEHIND = 256, /* from then on joining no longer waits for rollover */
+    FILES_MAX_BEHIND = 256, /* from then on a join no longer waits for rollover to begin */
+    FILES_MAX_SHORT = 1024, /* ... nor pauses while memory is short */
     PAUSE_NS = 5000000
 };
 #define RETRY_NS UINT64_C(10000000000) /* after a failure that may pass */
@@ -90,29 +91,30 @@ static bool has_fewer_files(lahar_store *store, size_t count)
     return are_fewer;
 }
 
-/* Whether rollover has more to do than the group that is open, and there are few enough files to
- * let it catch up first. */
-static bool is_rollover_first(lahar_store *store)
+/* Whether there are no two files to join, or few enough to let rollover catch up first. */
+static bool can_wait(lahar_store *store)
 {
     struct lahar_journals_stat stat;
     lahar_journals_stat_get(store->journals, &stat);
-    return stat.resident_bytes >= store->group_size_bytes &&
-           has_fewer_files(store, FILES_MAX_BEHIND);
+    return has_fewer_files(
+        store, stat.resident_bytes < store->group_size_bytes ? 2 : (size_t)FILES_MAX_BEHIND);
 }
 
-/* Whether there are no two files to join, or there is something better to do. */
-static bool can_wait(lahar_store *store)
+static bool is_memory_short(lahar_store *store)
 {
-    return has_fewer_files(store, 2) || is_rollover_first(store);
+    struct lahar_journals_stat stat;
+    lahar_journals_stat_get(store->journals, &stat);
+    return stat.is_memory_short || stat.memory_used > stat.memory_bytes / 2;
 }
 
-/* In the midst of a join: rollover computes at idle priority, below this thread's, and appends
- * may come to wait for it. No lock is held here. */
+/* In the midst of a join. Rollover computes at idle priority, below this thread's, until memory is
+ * three quarters full and appends are about to wait for it: before that it gets the time. No lock
+ * is held here. */
 static void let_rollover_go_first(lahar_store *store)
 {
     const struct timespec pause = {0, PAUSE_NS};
     while (store->config.start_threads && !lahar_store_is_stopping(store) &&
-           is_rollover_first(store)) {
+           is_memory_short(store) && has_fewer_files(store, FILES_MAX_SHORT)) {
         (void)nanosleep(&pause, NULL);
     }
 }
