@@ -97,6 +97,7 @@ lahar_status lahar_lineage_start(lahar_provenance *provenance, const lahar_linea
     (void)pthread_condattr_destroy(&monotonic);
     lahar_status status = take_options(lineage, options, error);
     if (status == LAHAR_OK) {
+        lahar_store_note_question(provenance->store);
         status = lahar_snapshot_take(provenance->store, &lineage->snapshot, error);
     }
     if (status == LAHAR_OK) {

@@ -205,6 +205,7 @@ static lahar_status start(struct lahar_query *query, lahar_query_builder build, 
     LAHAR_TRY(take_options(query, options, error));
     LAHAR_TRY(build(context, &query->tree, &query->root, error));
     LAHAR_TRY(hash_query(query, error));
+    lahar_store_note_question(query->store);
     LAHAR_TRY(lahar_snapshot_take(query->store, &query->snapshot, error));
     query->end_id = lahar_snapshot_end(query->snapshot);
     query->now_ns = instant_of_now(query);

@@ -18,8 +18,12 @@ enum {
     FILES_MAX_SHORT = 1024, /* ... nor pauses while memory is short */
     PAUSE_NS = 5000000
 };
-#define RETRY_NS UINT64_C(10000000000) /* after a failure that may pass */
-#define AGAIN_NS UINT64_C(500000000)   /* after a part was dropped, or space was short */
+#define QUIET_NS      UINT64_C(1000000000)  /* without a question until a join begins */
+#define GAP_NS        UINT64_C(250000000)   /* ... until one that has begun goes on */
+#define PUT_OFF_NS    UINT64_C(60000000000) /* a join waits for questions at most so long */
+#define PAUSED_MAX_NS UINT64_C(10000000000) /* ... and so long in its midst */
+#define RETRY_NS      UINT64_C(10000000000) /* after a failure that may pass */
+#define AGAIN_NS      UINT64_C(500000000)   /* after a part was dropped, or space was short */
 
 /* Everything of one attempt. */
 struct attempt {
@@ -30,6 +34,7 @@ struct attempt {
     uint64_t numbers[LAHAR_JOIN_FILES_MAX];
     struct lahar_manifest_file joined;
     struct lahar_stored_file *file; /* joined, open */
+    uint64_t paused_ns;             /* for questions */
     bool has_files;
     bool is_part_refused; /* the one that cannot be read is known */
 };
@@ -100,6 +105,26 @@ static bool can_wait(lahar_store *store)
         store, stat.resident_bytes < store->group_size_bytes ? 2 : (size_t)FILES_MAX_BEHIND);
 }
 
+/* Whether somebody has asked within the time. What a join reads and writes, a question that has to
+ * go to the disk waits for. */
+static bool is_asked(const lahar_store *store, uint64_t within_ns, uint64_t now_ns)
+{
+    const uint64_t asked_ns = atomic_load_explicit(&store->asked_ns, memory_order_relaxed);
+    return store->config.start_threads && now_ns < asked_ns + within_ns;
+}
+
+/* Whether a join is put off for questions, which it is not for ever. */
+static bool are_questions_first(lahar_store *store, uint64_t now_ns)
+{
+    struct lahar_join_state *join = &store->join;
+    if (!is_asked(store, QUIET_NS, now_ns) || !has_fewer_files(store, FILES_MAX_BEHIND)) {
+        join->put_off_ns = 0;
+        return false;
+    }
+    join->put_off_ns = join->put_off_ns == 0 ? now_ns : join->put_off_ns;
+    return now_ns - join->put_off_ns < PUT_OFF_NS;
+}
+
 static bool is_memory_short(lahar_store *store)
 {
     struct lahar_journals_stat stat;
@@ -107,15 +132,24 @@ static bool is_memory_short(lahar_store *store)
     return stat.is_memory_short || stat.memory_used > stat.memory_bytes / 2;
 }
 
-/* In the midst of a join. Rollover computes at idle priority, below this thread's, until memory is
- * three quarters full and appends are about to wait for it: before that it gets the time. No lock
- * is held here. */
-static void let_rollover_go_first(lahar_store *store)
+/* In the midst of a join, without a lock. Rollover computes at idle priority, below this thread's,
+ * until memory is three quarters full and appends are about to wait for it: before that it gets
+ * the time. And questions come first. */
+static void give_way(struct attempt *attempt)
 {
+    lahar_store *store = attempt->store;
+    struct lahar_io *io = store->io;
     const struct timespec pause = {0, PAUSE_NS};
-    while (store->config.start_threads && !lahar_store_is_stopping(store) &&
-           is_memory_short(store) && has_fewer_files(store, FILES_MAX_SHORT)) {
+    while (store->config.start_threads && !lahar_store_is_stopping(store)) {
+        const uint64_t now_ns = io->ops->monotonic_ns(io);
+        const bool is_short = is_memory_short(store) && has_fewer_files(store, FILES_MAX_SHORT);
+        const bool waits = attempt->paused_ns < PAUSED_MAX_NS && is_asked(store, GAP_NS, now_ns) &&
+                           has_fewer_files(store, FILES_MAX_BEHIND);
+        if (!is_short && !waits) {
+            break;
+        }
         (void)nanosleep(&pause, NULL);
+        attempt->paused_ns += is_short ? 0 : io->ops->monotonic_ns(io) - now_ns;
     }
 }
 
@@ -127,7 +161,7 @@ static lahar_status copy_parts(struct attempt *attempt, struct lahar_segment_wri
 {
     lahar_store *store = attempt->store;
     for (size_t i = 0; i < attempt->run.count; i++) {
-        let_rollover_go_first(store);
+        give_way(attempt);
         if (store->config.start_threads && lahar_store_is_stopping(store)) {
             return lahar_fail(error, LAHAR_CANCELLED, "the store is closing");
         }
@@ -170,9 +204,9 @@ static lahar_status write_events(struct attempt *attempt, lahar_error *error)
 /* Whether the store closes, or retention has dropped the oldest part: it drops no other first. */
 static bool is_cancelled(void *context)
 {
-    const struct attempt *attempt = context;
+    struct attempt *attempt = context;
     lahar_store *store = attempt->store;
-    let_rollover_go_first(store);
+    give_way(attempt);
     if (store->config.start_threads && lahar_store_is_stopping(store)) {
         return true;
     }
@@ -349,7 +383,7 @@ bool lahar_join_step(lahar_store *store)
 {
     const uint64_t now_ns = store->io->ops->monotonic_ns(store->io);
     if (now_ns < store->join.retry_at_ns || store->config.join_file_count == UINT32_MAX ||
-        can_wait(store) || !lahar_volume_has_space(store)) {
+        can_wait(store) || are_questions_first(store, now_ns) || !lahar_volume_has_space(store)) {
         return false;
     }
     lahar_error error = {0};
@@ -371,6 +405,7 @@ bool lahar_join_step(lahar_store *store)
     if (has_run && status != LAHAR_OK) {
         lahar_volume_note_failure(store, attempt->joined.directory, status);
     }
+    store->join.put_off_ns = has_run ? 0 : store->join.put_off_ns;
     if (status == LAHAR_CANCELLED) {
         store->join.retry_at_ns = now_ns + AGAIN_NS;
     } else if (status != LAHAR_OK) {
@@ -397,8 +432,11 @@ void lahar_join_rest(lahar_store *store, struct lahar_rest *rest_out)
     if (store->config.join_file_count == UINT32_MAX) {
         return;
     }
+    const uint64_t asked_ns = atomic_load_explicit(&store->asked_ns, memory_order_relaxed);
     if (store->join.retry_at_ns > now_ns) {
         rest_out->until_ns = store->join.retry_at_ns;
+    } else if (store->join.put_off_ns != 0 && !can_wait(store)) {
+        rest_out->until_ns = asked_ns + QUIET_NS;
     } else if (!can_wait(store) && !lahar_volume_has_space(store)) {
         rest_out->until_ns = now_ns + AGAIN_NS;
     }

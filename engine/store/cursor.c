@@ -100,6 +100,7 @@ static lahar_status cursor_create(lahar_store *store, lahar_cursor **cursor_out,
     }
     cursor->store = store;
     lahar_arena_init(&cursor->arena, &store->allocator, 0);
+    lahar_store_note_question(store);
     const lahar_status status = lahar_snapshot_take(store, &cursor->snapshot, error);
     if (status != LAHAR_OK) {
         lahar_cursor_close(cursor);

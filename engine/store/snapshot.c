@@ -170,6 +170,12 @@ struct lahar_io *lahar_store_io(const lahar_store *store)
     return store->io;
 }
 
+void lahar_store_note_question(lahar_store *store)
+{
+    atomic_store_explicit(&store->asked_ns, store->io->ops->monotonic_ns(store->io),
+                          memory_order_relaxed);
+}
+
 uint32_t lahar_store_query_part_size(const lahar_store *store)
 {
     enum {

@@ -66,6 +66,8 @@ const lahar_allocator *lahar_store_allocator(const lahar_store *store);
 struct lahar_io *lahar_store_io(const lahar_store *store);
 /* The open queries. */
 struct lahar_query_registry *lahar_store_queries(lahar_store *store);
+/* Notes that somebody asks, for work in the background that can wait. */
+void lahar_store_note_question(lahar_store *store);
 /* Events of a large file that a query that wants few looks into first. */
 uint32_t lahar_store_query_part_size(const lahar_store *store);
 

@@ -38,6 +38,7 @@ struct lahar_retention_state {
 /* What joining remembers; of the one who takes its steps. */
 struct lahar_join_state {
     uint64_t retry_at_ns;                     /* monotonic; after a failure */
+    uint64_t put_off_ns;                      /* since when a join waits for questions; 0: none */
     uint64_t refused[LAHAR_JOIN_REFUSED_MAX]; /* numbers of files that cannot be joined, a ring */
     size_t refused_count;                     /* since opening */
 };
@@ -108,6 +109,9 @@ struct lahar_store {
     struct lahar_resident_index *resident_index; /* the same */
     struct lahar_retention_state retention;
     struct lahar_join_state join;
+    /* Monotonic: of the last question, or of opening. Relaxed: what it holds back may come a little
+     * sooner or later. */
+    atomic_uint_least64_t asked_ns;
 
     /* The ceiling step's, otherwise read only by opening. */
     uint64_t id_reserve;

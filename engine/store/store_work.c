@@ -211,6 +211,7 @@ lahar_status lahar_store_start_threads(lahar_store *store, lahar_error *error)
     store->is_stopping = false;
     (void)pthread_mutex_unlock(&store->thread_lock);
     lahar_status status = LAHAR_OK;
+    lahar_store_note_question(store); /* who opens a store is about to use it */
     if (store->config.start_threads && store->journals != NULL) {
         lahar_query_registry_set_sweeper(&store->queries,
                                          &store->threads[LAHAR_THREAD_RETENTION].alarm.gate);
