@@ -48,7 +48,7 @@ static void step(const struct lahar_query *query, struct lahar_unit *unit, uint3
         unit->is_done = document == 0;
         unit->cursor = document == 0 ? 0 : document - 1;
     } else {
-        unit->is_done = document + 1 >= unit->may.universe;
+        unit->is_done = document + 1 >= unit->event_count;
         unit->cursor = document + 1;
     }
 }

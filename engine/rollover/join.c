@@ -28,9 +28,8 @@ enum {
 /* Everything of one attempt. */
 struct attempt {
     lahar_store *store;
-    struct lahar_segment_set *set; /* holds the parts */
     struct lahar_join_run run;
-    const struct lahar_stored_file *parts[LAHAR_JOIN_FILES_MAX]; /* the set's */
+    struct lahar_stored_file *parts[LAHAR_JOIN_FILES_MAX]; /* held, and no other file is */
     uint64_t numbers[LAHAR_JOIN_FILES_MAX];
     struct lahar_manifest_file joined;
     struct lahar_stored_file *file; /* joined, open */
@@ -71,21 +70,36 @@ static void refuse(lahar_store *store, uint64_t number)
 /* Finds the parts among the open files; false when one is lost or has gone. */
 static bool find_parts(struct attempt *attempt)
 {
-    attempt->set = lahar_store_acquire_set(attempt->store);
-    for (size_t i = 0; i < attempt->run.count; i++) {
+    struct lahar_segment_set *set = lahar_store_acquire_set(attempt->store);
+    bool are_there = true;
+    for (size_t i = 0; i < attempt->run.count && are_there; i++) {
         const uint64_t number = attempt->run.files[i].info.number;
         attempt->numbers[i] = number;
-        for (size_t k = 0; k < attempt->set->count && attempt->parts[i] == NULL; k++) {
-            if (attempt->set->readable[k]->entry.info.number == number) {
-                attempt->parts[i] = attempt->set->readable[k];
+        for (size_t k = 0; k < set->count && attempt->parts[i] == NULL; k++) {
+            if (set->readable[k]->entry.info.number == number) {
+                attempt->parts[i] = set->readable[k];
+                lahar_stored_file_acquire(attempt->parts[i]);
             }
         }
-        if (attempt->parts[i] == NULL) {
+        are_there = attempt->parts[i] != NULL;
+        if (!are_there) {
             refuse(attempt->store, number);
-            return false;
         }
     }
-    return true;
+    lahar_segment_set_release(set);
+    return are_there;
+}
+
+/* Whether retention has dropped the oldest part: it drops no other first. */
+static bool is_dropped(const struct attempt *attempt)
+{
+    struct lahar_segment_set *set = lahar_store_acquire_set(attempt->store);
+    bool is_there = false;
+    for (size_t i = 0; i < set->count && !is_there; i++) {
+        is_there = set->readable[i] == attempt->parts[0];
+    }
+    lahar_segment_set_release(set);
+    return !is_there;
 }
 
 static bool has_fewer_files(lahar_store *store, size_t count)
@@ -140,7 +154,7 @@ static void give_way(struct attempt *attempt)
     lahar_store *store = attempt->store;
     struct lahar_io *io = store->io;
     const struct timespec pause = {0, PAUSE_NS};
-    while (store->config.start_threads && !lahar_store_is_stopping(store)) {
+    while (store->config.start_threads && !lahar_store_is_stopping(store) && !is_dropped(attempt)) {
         const uint64_t now_ns = io->ops->monotonic_ns(io);
         const bool is_short = is_memory_short(store) && has_fewer_files(store, FILES_MAX_SHORT);
         const bool waits = attempt->paused_ns < PAUSED_MAX_NS && is_asked(store, GAP_NS, now_ns) &&
@@ -153,6 +167,15 @@ static void give_way(struct attempt *attempt)
     }
 }
 
+/* Whether to give up, after giving way. */
+static bool is_cancelled(void *context)
+{
+    struct attempt *attempt = context;
+    lahar_store *store = attempt->store;
+    give_way(attempt);
+    return (store->config.start_threads && lahar_store_is_stopping(store)) || is_dropped(attempt);
+}
+
 /* --- writing ----------------------------------------------------------------------------- */
 
 /* A part that cannot be read stays as it is: reads of it say which events are lost. */
@@ -161,9 +184,8 @@ static lahar_status copy_parts(struct attempt *attempt, struct lahar_segment_wri
 {
     lahar_store *store = attempt->store;
     for (size_t i = 0; i < attempt->run.count; i++) {
-        give_way(attempt);
-        if (store->config.start_threads && lahar_store_is_stopping(store)) {
-            return lahar_fail(error, LAHAR_CANCELLED, "the store is closing");
+        if (is_cancelled(attempt)) {
+            return lahar_fail(error, LAHAR_CANCELLED, "the store closes, or a part was dropped");
         }
         const lahar_status status =
             lahar_segment_writer_copy(writer, attempt->parts[i]->segment, error);
@@ -199,24 +221,6 @@ static lahar_status write_events(struct attempt *attempt, lahar_error *error)
     lahar_segment_writer_destroy(writer);
     attempt->has_files = status == LAHAR_OK;
     return status;
-}
-
-/* Whether the store closes, or retention has dropped the oldest part: it drops no other first. */
-static bool is_cancelled(void *context)
-{
-    struct attempt *attempt = context;
-    lahar_store *store = attempt->store;
-    give_way(attempt);
-    if (store->config.start_threads && lahar_store_is_stopping(store)) {
-        return true;
-    }
-    struct lahar_segment_set *set = lahar_store_acquire_set(store);
-    bool is_there = false;
-    for (size_t i = 0; i < set->count && !is_there; i++) {
-        is_there = set->readable[i] == attempt->parts[0];
-    }
-    lahar_segment_set_release(set);
-    return !is_there;
 }
 
 /* LAHAR_CORRUPT when a part has no shard that can be read. */
@@ -420,7 +424,9 @@ bool lahar_join_step(lahar_store *store)
         lahar_rollover_remove_part(store, &attempt->joined);
     }
     lahar_stored_file_release(attempt->file);
-    lahar_segment_set_release(attempt->set);
+    for (size_t i = 0; i < attempt->run.count; i++) {
+        lahar_stored_file_release(attempt->parts[i]);
+    }
     lahar_release(&store->allocator, attempt);
     return status == LAHAR_OK && has_run;
 }

@@ -114,6 +114,12 @@ void lahar_stored_file_unlink(struct lahar_io *io, const char *directory,
     }
 }
 
+void lahar_stored_file_acquire(struct lahar_stored_file *file)
+{
+    /* Relaxed: who calls this holds the file already. */
+    (void)atomic_fetch_add_explicit(&file->references, 1, memory_order_relaxed);
+}
+
 void lahar_stored_file_release(struct lahar_stored_file *file)
 {
     /* The last release must see everything that the other holders did. */
@@ -141,7 +147,7 @@ static int compare_files(const void *a, const void *b)
 
 static void set_add(struct lahar_segment_set *set, struct lahar_stored_file *file)
 {
-    atomic_fetch_add_explicit(&file->references, 1, memory_order_relaxed);
+    lahar_stored_file_acquire(file);
     if (file->segment == NULL) {
         set->lost[set->lost_count++] = file;
     } else {

@@ -60,6 +60,8 @@ lahar_status lahar_stored_file_open(const struct lahar_stored_place *place,
 /* Removes the names of an event file, its table and shard. */
 void lahar_stored_file_unlink(struct lahar_io *io, const char *directory,
                               const struct lahar_segment_info *info);
+/* One more holder: the file and its names stay until all have released it. */
+void lahar_stored_file_acquire(struct lahar_stored_file *file);
 void lahar_stored_file_release(struct lahar_stored_file *file); /* NULL is allowed */
 
 /* How a set differs from the one before it. */
