@@ -124,7 +124,10 @@ case_a_copy_of_a_live_store_is_recovered_as_far_as_it_is_consistent()
         [ "$status" = 0 ] || [ "$status" = 4 ] || fail "a copy cannot be repaired"
         [ "$status" = 0 ] || continue
         run "$LAHAR" scan "copy$i" --json
-        [ "$status" = 0 ] || [ "$status" = 1 ] || fail "a copy cannot be read"
+        # A journal that was used anew while it was copied is damaged: what it held is named.
+        [ "$status" = 0 ] || [ "$status" = 1 ] ||
+            { [ "$status" = 4 ] && grep -q 'were lost with a damaged journal' err; } ||
+            fail "a copy cannot be read"
         python3 - <<'PY' || fail "not a beginning of what was appended"
 import json
 numbers = [int(json.loads(line)["fields"]["message"].split()[1]) for line in open("out")]
