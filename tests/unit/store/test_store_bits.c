@@ -199,6 +199,20 @@ static bool is_right(const lahar_event *event, size_t number)
            memcmp(event->values[0].as.bytes.data, text, size) == 0;
 }
 
+static int compare_ids(const void *a, const void *b)
+{
+    const uint64_t left = *(const uint64_t *)a;
+    const uint64_t right = *(const uint64_t *)b;
+    return (left > right) - (left < right);
+}
+
+/* The number of the event with an id, event_count when there is none. */
+static size_t number_of(uint64_t id)
+{
+    const uint64_t *found = bsearch(&id, ids, event_count, sizeof ids[0], compare_ids);
+    return found == NULL ? event_count : (size_t)(found - ids);
+}
+
 /* The ids that a report names: the first two numbers in it, "A..B", "A to B", or "event A". */
 static bool read_range(const char *message, uint64_t *first_out, uint64_t *last_out)
 {
@@ -259,10 +273,7 @@ static bool judge_scan(lahar_store *store, bool newest_first, bool is_repaired)
             }
             continue;
         }
-        size_t number = 0;
-        while (number < event_count && ids[number] != event->id) {
-            number++;
-        }
+        const size_t number = number_of(event->id);
         is_good = number < event_count && !is_seen[number] && is_right(event, number);
         if (!is_good) {
             return complain("a wrong event", event->id);
