@@ -6,6 +6,7 @@
 #include "engine/event/row.h"
 #include "engine/segment/block_format.h"
 #include "engine/segment/column_encode.h"
+#include "engine/segment/density.h"
 #include "engine/segment/scope_writer.h"
 #include "engine/segment/uuid_text.h"
 #include "io/base/crc32c.h"
@@ -31,7 +32,8 @@ struct lahar_block_writer {
     struct lahar_buffer groups;    /* their stored bytes */
     struct lahar_block_info info;
     uint64_t raw_size;
-    uint32_t image_size; /* without the structure, once the block is encoded */
+    uint32_t image_size;   /* without the structure, once the block is encoded */
+    uint32_t known_blocks; /* until it is judged again which columns are dense */
 };
 
 lahar_status lahar_block_writer_create(const struct lahar_stream *stream,
@@ -366,7 +368,8 @@ static void put_long_text(struct lahar_block_writer *writer, struct lahar_buffer
     for (uint32_t i = 0; i < column->entry_count; i++) {
         const bool is_last = i + 1 == column->entry_count;
         if (is_last || ends[i + 1] - start > LAHAR_BLOCK_PIECE_SIZE) {
-            put_group(writer, out, column->data.data + start, ends[i] - start, true);
+            put_group(writer, out, column->data.data + start, ends[i] - start,
+                      !column->dense.is_text);
             start = ends[i];
         }
     }
@@ -499,7 +502,7 @@ static void put_groups(struct lahar_block_writer *writer, struct lahar_buffer *o
     const struct lahar_column_encoder *encoder = &writer->encoder;
     for (uint32_t i = 0; i < LAHAR_GROUP_COUNT; i++) {
         put_group(writer, out, encoder->groups[i].data, encoder->groups[i].size,
-                  i != LAHAR_GROUP_UUIDS);
+                  i != LAHAR_GROUP_DENSE);
     }
     const uint32_t long_count = lahar_column_encoder_long_text_count(encoder);
     for (uint32_t i = 0; i < long_count; i++) {
@@ -551,6 +554,37 @@ static bool clear(struct lahar_block_writer *writer)
     return lahar_scope_writer_clear(&writer->scope);
 }
 
+/* Whether the block is one of those that tell which columns are dense. */
+static bool is_density_judged(struct lahar_block_writer *writer)
+{
+    if (writer->compressor == NULL || writer->raw_size < LAHAR_DENSITY_RAW_SIZE_MIN) {
+        return false;
+    }
+    if (writer->known_blocks > 0) {
+        writer->known_blocks--;
+        return false;
+    }
+    writer->known_blocks = LAHAR_DENSITY_BLOCK_COUNT - 1;
+    return true;
+}
+
+/* Encodes the columns, which have been placed; false when memory is refused. */
+static bool encode_columns(struct lahar_block_writer *writer, struct lahar_placed_column *placed,
+                           uint32_t count)
+{
+    const bool is_judged = is_density_judged(writer);
+    if (is_judged) {
+        lahar_density_forget(placed, count);
+    }
+    if (!lahar_column_encoder_run(&writer->encoder, placed, count, writer->info.row_count)) {
+        return false;
+    }
+    if (is_judged) {
+        lahar_density_learn(&writer->encoder, placed, count);
+    }
+    return true;
+}
+
 lahar_status lahar_block_writer_encode(struct lahar_block_writer *writer, lahar_error *error)
 {
     LAHAR_ASSERT(writer->info.row_count > 0);
@@ -560,7 +594,7 @@ lahar_status lahar_block_writer_encode(struct lahar_block_writer *writer, lahar_
     struct lahar_placed_column *placed = (void *)writer->placed.data;
     const uint32_t count = (uint32_t)(writer->placed.size / sizeof placed[0]);
     uint32_t *bases = NULL;
-    if (lahar_column_encoder_run(&writer->encoder, placed, count, writer->info.row_count)) {
+    if (encode_columns(writer, placed, count)) {
         bases = lay_out_groups(writer, &writer->image_size);
     }
     if (bases == NULL) {

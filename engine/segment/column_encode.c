@@ -262,9 +262,10 @@ static bool encode_codes(struct lahar_column_encoder *encoder, struct lahar_plac
                          const struct lahar_placed_column *columns)
 {
     const struct lahar_column *column = placed->column;
-    struct lahar_buffer *buffer = &encoder->groups[placed->group];
+    const enum lahar_block_group group = column->dense.are_codes ? LAHAR_GROUP_DENSE : placed->group;
+    struct lahar_buffer *buffer = &encoder->groups[group];
     const size_t start = buffer->size;
-    placed->codes = (struct lahar_section){placed->group, (uint32_t)start, 0};
+    placed->codes = (struct lahar_section){group, (uint32_t)start, 0};
     if (column->entry_count <= 1) {
         placed->codes_encoding = LAHAR_CODES_CONSTANT;
         return true;
@@ -293,11 +294,16 @@ static bool encode_codes(struct lahar_column_encoder *encoder, struct lahar_plac
         placed->codes_encoding = LAHAR_CODES_MAPPED_U8 + kind;
         put_codes(buffer, stored, count, width);
     }
-    placed->codes = end_section(encoder, placed->group, start);
+    placed->codes = end_section(encoder, group, start);
     return !buffer->has_failed;
 }
 
 /* --- entries -------------------------------------------------------------------- */
+
+static enum lahar_block_group entries_group(const struct lahar_placed_column *placed)
+{
+    return placed->column->dense.are_entries ? LAHAR_GROUP_DENSE : placed->group;
+}
 
 /* Every entry is 36 bytes and a canonical uuid: appends them as 16 bytes each. */
 static bool try_uuid_text(struct lahar_column_encoder *encoder, const struct lahar_column *column,
@@ -306,7 +312,7 @@ static bool try_uuid_text(struct lahar_column_encoder *encoder, const struct lah
     if (column->size_min != LAHAR_UUID_TEXT_SIZE || column->size_max != LAHAR_UUID_TEXT_SIZE) {
         return false;
     }
-    struct lahar_buffer *buffer = &encoder->groups[LAHAR_GROUP_UUIDS];
+    struct lahar_buffer *buffer = &encoder->groups[LAHAR_GROUP_DENSE];
     const size_t start = buffer->size;
     const size_t size = (size_t)column->entry_count * sizeof(lahar_uuid);
     if (!lahar_buffer_reserve(buffer, size)) {
@@ -319,7 +325,7 @@ static bool try_uuid_text(struct lahar_column_encoder *encoder, const struct lah
         }
     }
     buffer->size += size;
-    *section_out = end_section(encoder, LAHAR_GROUP_UUIDS, start);
+    *section_out = end_section(encoder, LAHAR_GROUP_DENSE, start);
     return true;
 }
 
@@ -338,6 +344,18 @@ static bool parse_decimal(const uint8_t *data, uint32_t size, uint64_t *value_ou
     }
     *value_out = value;
     return true;
+}
+
+/* Appends numbers, and what comes before them, as the column's entries. */
+static void put_numbers(struct lahar_column_encoder *encoder, struct lahar_placed_column *placed,
+                        lahar_bytes head, const uint64_t *numbers)
+{
+    const enum lahar_block_group group = entries_group(placed);
+    struct lahar_buffer *buffer = &encoder->groups[group];
+    const size_t start = buffer->size;
+    lahar_buffer_put(buffer, head.data, head.size);
+    lahar_numbers_encode(buffer, numbers, placed->column->entry_count);
+    placed->entries = end_section(encoder, group, start);
 }
 
 /* Every entry is a decimal number as it would be printed: appends them as numbers. */
@@ -361,9 +379,7 @@ static bool try_decimal(struct lahar_column_encoder *encoder, struct lahar_place
         }
         start = ends[i];
     }
-    const size_t section_start = encoder->groups[placed->group].size;
-    lahar_numbers_encode(&encoder->groups[placed->group], numbers, column->entry_count);
-    placed->entries = end_section(encoder, placed->group, section_start);
+    put_numbers(encoder, placed, (lahar_bytes){"", 0}, numbers);
     return true;
 }
 
@@ -393,11 +409,8 @@ static bool try_padded(struct lahar_column_encoder *encoder, struct lahar_placed
             numbers[i] = numbers[i] * 10 + (uint8_t)(digits[k] - '0');
         }
     }
-    struct lahar_buffer *buffer = &encoder->groups[placed->group];
-    const size_t start = buffer->size;
-    lahar_buffer_put_u8(buffer, (uint8_t)size);
-    lahar_numbers_encode(buffer, numbers, column->entry_count);
-    placed->entries = end_section(encoder, placed->group, start);
+    const uint8_t head = (uint8_t)size;
+    put_numbers(encoder, placed, (lahar_bytes){&head, 1}, numbers);
     return true;
 }
 
@@ -409,21 +422,8 @@ static inline uint8_t hex_value(uint8_t digit)
     return decimal < 10 ? decimal : letter < 6 ? (uint8_t)(letter + 10) : 16;
 }
 
-/* Whether the first digits of entries of the same size look drawn by chance: a few of them differ,
- * where those of a counter would not. */
-static bool looks_random(const struct lahar_column *column)
-{
-    const uint8_t *first = column->data.data;
-    const uint8_t *middle = first + (size_t)(column->entry_count / 2) * column->size_min;
-    const uint8_t *last = first + (size_t)(column->entry_count - 1) * column->size_min;
-    const uint16_t a = lahar_load_u16(first);
-    const uint16_t b = lahar_load_u16(middle);
-    const uint16_t c = lahar_load_u16(last);
-    return a != b && b != c && a != c;
-}
-
 /* Every entry has the same even number of hexadecimal digits: appends half of that number and the
- * bytes. What is random goes to the uuids, which are not compressed either. */
+ * bytes. */
 static bool try_hex(struct lahar_column_encoder *encoder, struct lahar_placed_column *placed)
 {
     const struct lahar_column *column = placed->column;
@@ -437,7 +437,7 @@ static bool try_hex(struct lahar_column_encoder *encoder, struct lahar_placed_co
             return false;
         }
     }
-    const enum lahar_block_group group = looks_random(column) ? LAHAR_GROUP_UUIDS : placed->group;
+    const enum lahar_block_group group = entries_group(placed);
     struct lahar_buffer *buffer = &encoder->groups[group];
     const size_t start = buffer->size;
     const size_t count = column->data.size / 2;
@@ -493,9 +493,11 @@ static void encode_raw_bytes(struct lahar_column_encoder *encoder,
         lahar_buffer_put(&encoder->long_texts, &column, sizeof column);
         return;
     }
+    const enum lahar_block_group group = column->dense.is_text ? LAHAR_GROUP_DENSE : placed->group;
+    buffer = &encoder->groups[group];
     start = buffer->size;
     lahar_buffer_put(buffer, column->data.data, column->data.size);
-    placed->text = end_section(encoder, placed->group, start);
+    placed->text = end_section(encoder, group, start);
 }
 
 static void encode_entries(struct lahar_column_encoder *encoder, struct lahar_placed_column *placed)
@@ -518,15 +520,14 @@ static void encode_entries(struct lahar_column_encoder *encoder, struct lahar_pl
     }
     switch (column->kind) {
     case LAHAR_COLUMN_INT:
-        lahar_numbers_encode(buffer, (const uint64_t *)(const void *)column->data.data,
-                             column->entry_count);
-        placed->entries = end_section(encoder, placed->group, start);
+        put_numbers(encoder, placed, (lahar_bytes){"", 0},
+                    (const uint64_t *)(const void *)column->data.data);
         return;
     case LAHAR_COLUMN_UUID:
-        buffer = &encoder->groups[LAHAR_GROUP_UUIDS];
+        buffer = &encoder->groups[LAHAR_GROUP_DENSE];
         start = buffer->size;
         lahar_buffer_put(buffer, column->data.data, column->data.size);
-        placed->entries = end_section(encoder, LAHAR_GROUP_UUIDS, start);
+        placed->entries = end_section(encoder, LAHAR_GROUP_DENSE, start);
         return;
     case LAHAR_COLUMN_BYTES:
         if (try_uuid_text(encoder, column, &placed->entries)) {

@@ -17,7 +17,7 @@ enum {
 enum lahar_block_group {
     LAHAR_GROUP_HEAD = 0,       /* ids and times */
     LAHAR_GROUP_LISTING = 1,    /* what a listing shows: short fields with few values */
-    LAHAR_GROUP_UUIDS = 2,      /* not compressed: there is nothing to gain */
+    LAHAR_GROUP_DENSE = 2,      /* uuids and the like: not compressed, there is nothing to gain */
     LAHAR_GROUP_FIELDS = 3,     /* other fields */
     LAHAR_GROUP_ATTRIBUTES = 4, /* keys of maps */
     LAHAR_GROUP_TEXT = 5,

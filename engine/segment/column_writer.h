@@ -29,6 +29,13 @@ enum {
     LAHAR_CELL_SLACK = 32
 };
 
+/* Sections of a column that are not worth compressing (density.h). */
+struct lahar_column_density {
+    bool are_codes;
+    bool are_entries;
+    bool is_text; /* of entries stored as they are */
+};
+
 struct lahar_column {
     enum lahar_column_kind kind;
     bool is_mapped_allowed; /* has at most one slot a row, or slots that know their rows */
@@ -52,6 +59,7 @@ struct lahar_column {
     bool is_hashed;       /* looks for repeats in this block */
     bool is_in_order;     /* entries are numbered by first occurrence */
     uint8_t plain_blocks; /* blocks still to be taken without looking */
+    struct lahar_column_density dense;
     /* The column on which this one depends in the block that has been encoded: rows with equal
      * codes there have equal ones here. NULL: none is known. */
     const struct lahar_column *source;
