@@ -3,6 +3,7 @@
 
 #include "engine/segment/block_reader.h"
 #include "engine/segment/column_point.h"
+#include "engine/segment/hex_digits.h"
 #include "engine/segment/number_encode.h"
 #include "engine/segment/uuid_text.h"
 #include "io/base/bytes.h"

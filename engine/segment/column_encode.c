@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/segment/hex_digits.h"
 #include "engine/segment/number_encode.h"
 #include "engine/segment/uuid_text.h"
 
@@ -274,6 +275,12 @@ static bool encode_codes(struct lahar_column_encoder *encoder, struct lahar_plac
         placed->codes_encoding = LAHAR_CODES_IDENTITY;
         return true;
     }
+    /* As many codes of the source as entries, so each new one brings a new entry. */
+    if (placed->source != CODE_NONE && placed->stored_codes == column->entry_count &&
+        column->is_in_order) {
+        placed->codes_encoding = LAHAR_CODES_MAPPED_IDENTITY;
+        return true;
+    }
     const uint32_t width = column->entry_count <= 256 ? 1 : column->entry_count <= 65536 ? 2 : 4;
     const uint32_t kind = width == 4 ? 2 : width - 1;
     if (placed->source == CODE_NONE) {
@@ -414,14 +421,6 @@ static bool try_padded(struct lahar_column_encoder *encoder, struct lahar_placed
     return true;
 }
 
-/* The value of a lower-case hexadecimal digit, above 15 for any other byte. */
-static inline uint8_t hex_value(uint8_t digit)
-{
-    const uint8_t decimal = (uint8_t)(digit - '0');
-    const uint8_t letter = (uint8_t)(digit - 'a');
-    return decimal < 10 ? decimal : letter < 6 ? (uint8_t)(letter + 10) : 16;
-}
-
 /* Every entry has the same even number of hexadecimal digits: appends half of that number and the
  * bytes. */
 static bool try_hex(struct lahar_column_encoder *encoder, struct lahar_placed_column *placed)
@@ -432,10 +431,9 @@ static bool try_hex(struct lahar_column_encoder *encoder, struct lahar_placed_co
         return false;
     }
     /* The first entry tells nearly always that there is no need to look at the others. */
-    for (uint32_t i = 0; i < size; i++) {
-        if (hex_value(column->data.data[i]) > 15) {
-            return false;
-        }
+    uint8_t first[HEX_SIZE_MAX / 2];
+    if (!lahar_hex_parse(column->data.data, size / 2, first)) {
+        return false;
     }
     const enum lahar_block_group group = entries_group(placed);
     struct lahar_buffer *buffer = &encoder->groups[group];
@@ -444,16 +442,8 @@ static bool try_hex(struct lahar_column_encoder *encoder, struct lahar_placed_co
     if (!lahar_buffer_reserve(buffer, count + 1)) {
         return false;
     }
-    uint8_t *to = buffer->data + start;
-    *to++ = (uint8_t)(size / 2);
-    uint8_t wrong = 0;
-    for (size_t i = 0; i < count; i++) {
-        const uint8_t high = hex_value(column->data.data[2 * i]);
-        const uint8_t low = hex_value(column->data.data[2 * i + 1]);
-        wrong |= (high | low) & 16;
-        to[i] = (uint8_t)(high << 4 | low);
-    }
-    if (wrong != 0) {
+    buffer->data[start] = (uint8_t)(size / 2);
+    if (!lahar_hex_parse(column->data.data, count, buffer->data + start + 1)) {
         return false;
     }
     buffer->size += count + 1;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "engine/segment/hex_digits.h"
 #include "engine/segment/number_encode.h"
 #include "engine/segment/uuid_text.h"
 #include "io/base/bytes.h"

@@ -39,16 +39,6 @@ static inline uint32_t lahar_code_load(const uint8_t *planes, uint32_t count, ui
     return code;
 }
 
-/* Two lower-case digits a byte. */
-static inline void lahar_hex_print(const uint8_t *bytes, size_t size, uint8_t *to)
-{
-    static const uint8_t digits[16] = "0123456789abcdef";
-    for (size_t i = 0; i < size; i++) {
-        to[2 * i] = digits[bytes[i] >> 4];
-        to[2 * i + 1] = digits[bytes[i] & 15];
-    }
-}
-
 /* Whether codes are told slot by slot, which mapped ones are not. */
 bool lahar_block_has_code_points(const struct lahar_block_column *column);
 /* The entry that a slot below the count of slots holds. */

@@ -1,7 +1,8 @@
 #include "engine/segment/number_encode.h"
 
 enum {
-    SCALE_MAX = 3
+    SCALE_MAX = 3,
+    SAMPLE_COUNT = 64 /* differences that tell whether to go on measuring */
 };
 
 static const uint64_t scales[SCALE_MAX + 1] = {1, 1000, 1000000, 1000000000};
@@ -35,27 +36,37 @@ static uint8_t find_scale(const uint64_t *values, uint32_t count, uint64_t base)
     return scale;
 }
 
+/* Byte planes of the scaled differences to base. */
 static void put_planes(struct lahar_buffer *buffer, const uint64_t *values, uint32_t count,
-                       uint64_t base, uint64_t scale, uint32_t width)
+                       uint64_t base, uint8_t scale, uint32_t width)
 {
     const size_t size = (size_t)width * count;
     if (!lahar_buffer_reserve(buffer, size)) {
         return;
     }
     uint8_t *to = buffer->data + buffer->size;
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t v = values[i] - base;
-        v = scale == 1 ? v : v / scale;
-        for (uint32_t plane = 0; plane < width; plane++) {
-            to[(size_t)plane * count + i] = (uint8_t)v;
-            v >>= 8;
+    if (scale == 0) {
+        for (uint32_t plane = 0; plane < width; plane++, to += count) {
+            for (uint32_t i = 0; i < count; i++) {
+                to[i] = (uint8_t)((values[i] - base) >> (8 * plane));
+            }
+        }
+    } else {
+        for (uint32_t i = 0; i < count; i++) {
+            uint64_t v = (uint64_t)divide((int64_t)(values[i] - base), scale);
+            for (uint32_t plane = 0; plane < width; plane++) {
+                to[(size_t)plane * count + i] = (uint8_t)v;
+                v >>= 8;
+            }
         }
     }
     buffer->size += size;
 }
 
-/* Bytes of the values as differences to the one before. */
-static uint64_t measure_deltas(const uint64_t *values, uint32_t count, uint8_t scale)
+/* Bytes of the values as differences to the one before; UINT64_MAX when they take more than planes
+ * of a width, or when the first of them make that all but certain. */
+static uint64_t measure_deltas(const uint64_t *values, uint32_t count, uint8_t scale,
+                               uint32_t width)
 {
     uint64_t size = 0;
     uint64_t before = values[0];
@@ -63,8 +74,11 @@ static uint64_t measure_deltas(const uint64_t *values, uint32_t count, uint8_t s
         const uint64_t delta = lahar_zigzag(divide((int64_t)(values[i] - before), scale));
         size += delta < 0x80 ? 1 : lahar_varint_size(delta);
         before = values[i];
+        if (i + 1 == SAMPLE_COUNT && size > (uint64_t)width * SAMPLE_COUNT * 5 / 4) {
+            return UINT64_MAX;
+        }
     }
-    return size;
+    return size < (uint64_t)width * count ? size : UINT64_MAX;
 }
 
 /* size: what measuring them gave. */
@@ -112,8 +126,8 @@ void lahar_numbers_encode(struct lahar_buffer *buffer, const uint64_t *values, u
     const uint8_t scale_code = is_wide ? 0 : find_scale(values, count, (uint64_t)min);
     const uint64_t scale = scales[scale_code];
     const uint32_t width = width_of(range / scale);
-    const uint64_t deltas_size = measure_deltas(values, count, scale_code);
-    const bool is_delta = deltas_size < (uint64_t)width * count;
+    const uint64_t deltas_size = measure_deltas(values, count, scale_code, width);
+    const bool is_delta = deltas_size != UINT64_MAX;
     const uint64_t base = is_delta ? values[0] : (uint64_t)min;
     lahar_buffer_put_u8(buffer, is_delta ? 0 : (uint8_t)width);
     lahar_buffer_put_u8(buffer, scale_code);
@@ -121,7 +135,7 @@ void lahar_numbers_encode(struct lahar_buffer *buffer, const uint64_t *values, u
     if (is_delta) {
         put_deltas(buffer, values, count, scale_code, deltas_size);
     } else {
-        put_planes(buffer, values, count, base, scale, width);
+        put_planes(buffer, values, count, base, scale_code, width);
     }
 }
 

@@ -1,39 +1,45 @@
 #include "engine/segment/uuid_text.h"
 
-/* Where the digits of each byte stand in the text. */
-static const uint8_t places[16] = {0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34};
+#include "engine/segment/hex_digits.h"
 
-/* Value of a lower-case hexadecimal digit, 16 for anything else. */
-static const uint8_t digit_values[256] = {
-#define X4  16, 16, 16, 16
-#define X16 X4, X4, X4, X4
-    X16, X16, X16, 0,  1,  2,  3,  4,  5,  6,   7,   8,   9,   16,  16,  X4,  X16, X16, 16,
-    10,  11,  12,  13, 14, 15, 16, X4, X4, X16, X16, X16, X16, X16, X16, X16, X16, X16
-#undef X16
-#undef X4
+/* The digits are taken eight at a time; where the four hyphens lie among them, as twice four. */
+enum {
+    SECOND = 9,
+    THIRD = 14,
+    FOURTH = 19,
+    FIFTH = 24,
+    LAST = 28
 };
+
+static uint64_t two_fours(const uint8_t *text, uint32_t first, uint32_t second)
+{
+    return lahar_load_u32(text + first) | (uint64_t)lahar_load_u32(text + second) << 32;
+}
 
 bool lahar_uuid_text_parse(const uint8_t text[LAHAR_UUID_TEXT_SIZE], uint8_t uuid_out[16])
 {
-    if (text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-') {
-        return false;
+    uint32_t parts[4];
+    const uint64_t wrong =
+        lahar_hex_parse_eight(lahar_load_u64(text), &parts[0]) |
+        lahar_hex_parse_eight(two_fours(text, SECOND, THIRD), &parts[1]) |
+        lahar_hex_parse_eight(two_fours(text, FOURTH, FIFTH), &parts[2]) |
+        lahar_hex_parse_eight(lahar_load_u64(text + LAST), &parts[3]);
+    for (uint32_t i = 0; i < 4; i++) {
+        lahar_store_u32(uuid_out + (size_t)i * sizeof parts[0], parts[i]);
     }
-    uint8_t all = 0;
-    for (uint32_t i = 0; i < 16; i++) {
-        const uint8_t high = digit_values[text[places[i]]];
-        const uint8_t low = digit_values[text[places[i] + 1]];
-        all |= high | low;
-        uuid_out[i] = (uint8_t)(high << 4 | low);
-    }
-    return all < 16;
+    return wrong == 0 && text[SECOND - 1] == '-' && text[THIRD - 1] == '-' &&
+           text[FOURTH - 1] == '-' && text[FIFTH - 1] == '-';
 }
 
 void lahar_uuid_text_print(const uint8_t uuid[16], uint8_t text_out[LAHAR_UUID_TEXT_SIZE])
 {
-    static const char digits[] = "0123456789abcdef";
-    text_out[8] = text_out[13] = text_out[18] = text_out[23] = '-';
-    for (uint32_t i = 0; i < 16; i++) {
-        text_out[places[i]] = (uint8_t)digits[uuid[i] >> 4];
-        text_out[places[i] + 1] = (uint8_t)digits[uuid[i] & 15];
-    }
+    const uint64_t second = lahar_hex_print_eight(lahar_load_u32(uuid + 4));
+    const uint64_t third = lahar_hex_print_eight(lahar_load_u32(uuid + 8));
+    lahar_store_u64(text_out, lahar_hex_print_eight(lahar_load_u32(uuid)));
+    lahar_store_u32(text_out + SECOND, (uint32_t)second);
+    lahar_store_u32(text_out + THIRD, (uint32_t)(second >> 32));
+    lahar_store_u32(text_out + FOURTH, (uint32_t)third);
+    lahar_store_u32(text_out + FIFTH, (uint32_t)(third >> 32));
+    lahar_store_u64(text_out + LAST, lahar_hex_print_eight(lahar_load_u32(uuid + 12)));
+    text_out[SECOND - 1] = text_out[THIRD - 1] = text_out[FOURTH - 1] = text_out[FIFTH - 1] = '-';
 }
