@@ -20,6 +20,7 @@
 #include "bench/workload_w2.h"
 #include "engine/event/row.h"
 #include "engine/rollover/rollover_index.h"
+#include "engine/segment/block_format.h"
 #include "engine/segment/block_reader.h"
 #include "engine/segment/block_writer.h"
 
@@ -27,6 +28,7 @@ enum {
     W1_FIELD_COUNT = 14,
     DEFAULT_EVENT_COUNT = 200000,
     CHUNK_COUNT = 1000, /* events decoded at a time */
+    BATCH_COUNT = 100,  /* events committed at a time, and so of one arrival */
     SEED = 42
 };
 
@@ -184,11 +186,12 @@ static void make_lines(struct bench *bench, const char *path)
 
 /* --- steps -------------------------------------------------------------------------- */
 
-/* Goes over the rows. */
+/* Goes over the rows, which arrive BATCH_COUNT at a time. */
 struct walk {
     const struct bench *bench;
     size_t at;
     uint64_t next_id;
+    int64_t arrival_ns;
 };
 
 static bool next_row(struct walk *walk, struct lahar_row_event *event_out)
@@ -199,8 +202,11 @@ static bool next_row(struct walk *walk, struct lahar_row_event *event_out)
     }
     const uint8_t *row = rows->data + walk->at;
     const uint32_t size = lahar_row_size(row, rows->size - walk->at);
+    if (walk->next_id % BATCH_COUNT == 0) {
+        walk->arrival_ns = lahar_row_time(row);
+    }
     *event_out = (struct lahar_row_event){
-        .id = ++walk->next_id, .arrival_ns = lahar_row_time(row), .row = row, .size = size};
+        .id = ++walk->next_id, .arrival_ns = walk->arrival_ns, .row = row, .size = size};
     walk->at += size;
     return true;
 }
@@ -328,30 +334,48 @@ struct times {
 struct pipeline {
     struct lahar_block_writer *writer;
     struct lahar_index_feed *feed;
-    struct lahar_buffer block;
+    struct lahar_buffer blocks; /* of a group, end to end */
     struct lahar_buffer shard;
 };
 
-/* Opens the block and reads all of its events. */
-static void read_block(const struct bench *bench, const struct pipeline *pipeline,
-                       struct lahar_arena *arena, struct times *times)
+/* Opens a block and reads all of its events. */
+static void read_block(const struct bench *bench, const uint8_t *stored, size_t size,
+                       struct lahar_arena *arena)
 {
     const struct lahar_stream *stream = lahar_schema_stream(bench->catalog, bench->stream);
-    uint8_t *stored = malloc(pipeline->block.size);
-    require(stored != NULL, "allocation");
-    memcpy(stored, pipeline->block.data, pipeline->block.size);
+    uint8_t *owned = malloc(size); /* by the block */
+    require(owned != NULL, "allocation");
+    memcpy(owned, stored, size);
     struct lahar_block *block = NULL;
     lahar_event event;
-    const double start = thread_seconds();
-    require(lahar_block_create(stored, pipeline->block.size, stream, &lahar_allocator_libc, &block,
-                               NULL) == LAHAR_OK,
+    require(lahar_block_create(owned, size, stream, &lahar_allocator_libc, &block, NULL) ==
+                LAHAR_OK,
             "opening a block");
     for (uint32_t row = 0; row < lahar_block_row_count(block); row++) {
         lahar_arena_reset(arena);
         require(lahar_block_read(block, row, arena, &event, NULL) == LAHAR_OK, "reading");
     }
     lahar_block_release(block);
-    times->read += thread_seconds() - start;
+}
+
+/* Reads all blocks of a group. */
+static double read_blocks(const struct bench *bench, const struct pipeline *pipeline)
+{
+    struct lahar_arena arena;
+    lahar_arena_init(&arena, &lahar_allocator_libc, 0);
+    const struct lahar_buffer *blocks = &pipeline->blocks;
+    const double start = thread_seconds();
+    for (size_t at = 0; at < blocks->size;) {
+        struct lahar_block_header header;
+        require(lahar_block_header_read(blocks->data + at, blocks->size - at, &header, NULL) ==
+                    LAHAR_OK,
+                "the header of a block");
+        read_block(bench, blocks->data + at, header.size, &arena);
+        at += header.size;
+    }
+    const double seconds = thread_seconds() - start;
+    lahar_arena_deinit(&arena);
+    return seconds;
 }
 
 static void finish_block(struct pipeline *pipeline, bool with_index, struct times *times)
@@ -364,11 +388,9 @@ static void finish_block(struct pipeline *pipeline, bool with_index, struct time
             "indexing");
     const double indexed = thread_seconds();
     struct lahar_block_info info;
-    lahar_buffer_clear(&pipeline->block);
-    require(lahar_block_writer_compress(pipeline->writer, &pipeline->block, &info, NULL) ==
+    require(lahar_block_writer_compress(pipeline->writer, &pipeline->blocks, &info, NULL) ==
                 LAHAR_OK,
             "compressing");
-    times->block_bytes += pipeline->block.size;
     times->encode += encoded - start;
     times->feed += indexed - encoded;
     times->compress += thread_seconds() - indexed;
@@ -379,9 +401,8 @@ static struct times run_group(const struct bench *bench, struct pipeline *pipeli
 {
     struct times times = {0};
     struct walk walk = {.bench = bench};
-    struct lahar_arena arena; /* of what is read back */
-    lahar_arena_init(&arena, &lahar_allocator_libc, 0);
     struct lahar_row_event event;
+    lahar_buffer_clear(&pipeline->blocks);
     const double start = thread_seconds();
     bool has_event = next_row(&walk, &event);
     while (has_event) {
@@ -390,18 +411,17 @@ static struct times run_group(const struct bench *bench, struct pipeline *pipeli
         if (!has_event ||
             lahar_block_writer_raw_size(pipeline->writer) + event.size > LAHAR_BLOCK_RAW_SIZE) {
             finish_block(pipeline, with_index, &times);
-            read_block(bench, pipeline, &arena, &times);
         }
     }
     const double filled = thread_seconds();
-    times.fill = filled - start - times.encode - times.feed - times.compress - times.read;
+    times.fill = filled - start - times.encode - times.feed - times.compress;
+    times.block_bytes = pipeline->blocks.size;
     lahar_buffer_clear(&pipeline->shard);
     require(!with_index ||
                 lahar_index_feed_finish(pipeline->feed, &pipeline->shard, NULL) == LAHAR_OK,
             "a shard");
     times.finish = thread_seconds() - filled;
     times.shard_bytes = pipeline->shard.size;
-    lahar_arena_deinit(&arena);
     return times;
 }
 
@@ -416,10 +436,11 @@ static void run_blocks(const struct bench *bench, bool with_block, bool with_ind
     require(lahar_index_feed_create(bench->catalog, bench->stream, &lahar_allocator_libc,
                                     &pipeline.feed, NULL) == LAHAR_OK,
             "an index");
-    lahar_buffer_init(&pipeline.block, &lahar_allocator_libc);
+    lahar_buffer_init(&pipeline.blocks, &lahar_allocator_libc);
     lahar_buffer_init(&pipeline.shard, &lahar_allocator_libc);
     (void)run_group(bench, &pipeline, with_index);
-    const struct times times = run_group(bench, &pipeline, with_index);
+    struct times times = run_group(bench, &pipeline, with_index);
+    times.read = with_block ? read_blocks(bench, &pipeline) : 0;
     report(bench, "decode + fill", times.fill, 0);
     report(bench, "encode", times.encode, 0);
     report(bench, "compress", times.compress, 0);
@@ -433,7 +454,7 @@ static void run_blocks(const struct bench *bench, bool with_block, bool with_ind
         report(bench, "index finish", times.finish, 0);
         report(bench, "index, in all", times.feed + times.finish, times.shard_bytes);
     }
-    lahar_buffer_deinit(&pipeline.block);
+    lahar_buffer_deinit(&pipeline.blocks);
     lahar_buffer_deinit(&pipeline.shard);
     lahar_block_writer_destroy(pipeline.writer);
     lahar_index_feed_destroy(pipeline.feed);

@@ -145,22 +145,78 @@ static bool can_follow(const struct lahar_column *column, uint32_t row_count)
 static void part(struct lahar_column *column, struct parting *parting)
 {
     const uint32_t *followed_codes = lahar_column_codes(column->followed);
+    const struct lahar_cell *cells = column->cells;
+    const uint32_t count = column->cell_count;
+    const uint32_t base = column->entry_count;
     uint32_t *guesses = (uint32_t *)(void *)column->guesses.data;
+    uint32_t *codes = parting->codes;
+    uint32_t *firsts = parting->firsts;
+    uint32_t *others = parting->others;
     uint32_t first_count = 0;
     uint32_t other_count = 0;
-    for (uint32_t i = 0; i < column->cell_count; i++) {
-        uint32_t *guess = &guesses[followed_codes[column->cells[i].row]];
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t *guess = &guesses[followed_codes[cells[i].row]];
         const bool is_first = *guess == LAHAR_GUESS_NONE;
-        const uint32_t code = is_first ? column->entry_count + first_count : *guess;
+        const uint32_t code = is_first ? base + first_count : *guess;
         *guess = code;
-        parting->codes[i] = code;
-        parting->firsts[first_count] = i;
-        parting->others[other_count] = i;
+        codes[i] = code;
+        firsts[first_count] = i;
+        others[other_count] = i;
         first_count += is_first;
         other_count += !is_first;
     }
     parting->first_count = first_count;
     parting->other_count = other_count;
+}
+
+/* Writes down the guesses that were the followed column's own codes so far. */
+static bool end_mirror(struct lahar_column *column)
+{
+    column->is_mirror = false;
+    if (!grow_guesses(column)) {
+        return false;
+    }
+    uint32_t *guesses = (uint32_t *)(void *)column->guesses.data;
+    for (uint32_t code = 0; code < column->entry_count; code++) {
+        guesses[code] = code;
+    }
+    return true;
+}
+
+/* Whether the cells stand in the rows of the newest slots of the followed column, all of them. */
+static bool is_beside_followed(const struct lahar_column *column)
+{
+    const struct lahar_column *followed = column->followed;
+    if (column->slot_count + column->cell_count != followed->slot_count ||
+        !followed->is_in_order) {
+        return false;
+    }
+    const uint32_t *rows = lahar_column_rows(followed) + column->slot_count;
+    uint32_t difference = 0;
+    for (uint32_t i = 0; i < column->cell_count; i++) {
+        difference |= column->cells[i].row ^ rows[i];
+    }
+    return difference == 0;
+}
+
+/* What part does, of a mirror: each code that is new in the followed column brings an entry. */
+static void part_mirror(struct lahar_column *column, struct parting *parting)
+{
+    const uint32_t *followed_codes = lahar_column_codes(column->followed) + column->slot_count;
+    const uint32_t count = column->cell_count;
+    const uint32_t base = column->entry_count;
+    uint32_t *firsts = parting->firsts;
+    uint32_t *others = parting->others;
+    uint32_t first_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const bool is_first = followed_codes[i] == base + first_count;
+        firsts[first_count] = i;
+        others[i - first_count] = i;
+        first_count += is_first;
+    }
+    memcpy(parting->codes, followed_codes, count * sizeof followed_codes[0]);
+    parting->first_count = first_count;
+    parting->other_count = count - first_count;
 }
 
 /* Looks the first values up; those that are there already get their codes in place of the
@@ -204,7 +260,7 @@ static bool check_others(struct lahar_column *column, const struct parting *part
             continue;
         }
         uint32_t *code = &parting->codes[number];
-        if (!find(column, cell, code)) {
+        if ((column->is_mirror && !end_mirror(column)) || !find(column, cell, code)) {
             return false;
         }
         lahar_store_u32(column->guesses.data +
@@ -222,10 +278,16 @@ static bool check_others(struct lahar_column *column, const struct parting *part
 
 static bool follow(struct lahar_column *column, struct parting *parting)
 {
-    if (!grow_guesses(column)) {
+    if (column->is_mirror && !is_beside_followed(column) && !end_mirror(column)) {
         return false;
     }
-    part(column, parting);
+    if (column->is_mirror) {
+        part_mirror(column, parting);
+    } else if (grow_guesses(column)) {
+        part(column, parting);
+    } else {
+        return false;
+    }
     return (column->is_hashed ? find_firsts(column, parting)
                               : append(column, parting->firsts, parting->first_count)) &&
            check_others(column, parting);
@@ -253,21 +315,36 @@ static bool append_all(struct lahar_column *column, const struct parting *partin
     return append(column, parting->firsts, column->cell_count);
 }
 
-/* Adds the slots, whose codes are in place. */
-static void add_slots(struct lahar_column *column, const uint32_t *codes)
+/* Writes down the rows of the slots to come. */
+static void add_rows(struct lahar_column *column)
 {
     const uint32_t count = column->cell_count;
-    uint8_t *rows = column->rows.data + (size_t)column->slot_count * sizeof(uint32_t);
+    const struct lahar_cell *cells = column->cells;
+    uint32_t *rows = (uint32_t *)(void *)column->rows.data + column->slot_count;
     uint32_t before = column->last_row;
     bool has_repeat = false;
     for (uint32_t i = 0; i < count; i++) {
-        const uint32_t row = column->cells[i].row;
-        lahar_store_u32(rows + (size_t)i * sizeof(uint32_t), row);
+        const uint32_t row = cells[i].row;
+        rows[i] = row;
         has_repeat |= row == before;
         before = row;
     }
     column->has_repeat_in_row |= has_repeat;
     column->last_row = before;
+}
+
+/* Adds the slots, whose codes are in place. */
+static void add_slots(struct lahar_column *column, const uint32_t *codes)
+{
+    const uint32_t count = column->cell_count;
+    if (column->is_mirror) {
+        const uint32_t *rows = lahar_column_rows(column->followed) + column->slot_count;
+        memcpy((uint32_t *)(void *)column->rows.data + column->slot_count, rows,
+               count * sizeof rows[0]);
+        column->last_row = rows[count - 1];
+    } else {
+        add_rows(column);
+    }
     column->last_code = codes[count - 1];
     column->slot_count += count;
     column->cell_count = 0;
@@ -296,6 +373,7 @@ bool lahar_column_fill(struct lahar_column *column, uint32_t row_count,
     if (can_follow(column, row_count)) {
         is_filled = follow(column, &parting);
     } else {
+        column->is_mirror = false;
         is_filled = column->is_hashed ? find_all(column, &parting) : append_all(column, &parting);
     }
     if (is_filled) {

@@ -12,7 +12,7 @@ enum {
     /* Where another column tells of repeats, one in so many may be missed: deflate finds them
      * cheaply, and their codes need no bytes any more. */
     FOLLOWED_REPEAT_SHARE = 4,
-    LESSON_SLOT_COUNT = 128 /* a block with fewer slots teaches nothing */
+    LESSON_SLOT_COUNT = 32 /* a block with fewer slots teaches nothing */
 };
 
 void lahar_column_init(struct lahar_column *column, enum lahar_column_kind kind,
@@ -82,6 +82,7 @@ void lahar_column_clear(struct lahar_column *column)
         return;
     }
     column->is_hashed = column->plain_blocks == 0;
+    column->is_mirror = column->followed != NULL && !column->is_hashed;
     column->slot_count = 0;
     column->entry_count = 0;
     column->size_min = UINT32_MAX;
@@ -126,22 +127,25 @@ static inline uint64_t mix(uint64_t a, uint64_t b)
 static inline uint32_t hash_bytes(const uint8_t *data, size_t size)
 {
     uint64_t hash = size;
-    size_t left = size;
-    while (left > 16) {
-        hash = mix(lahar_load_u64(data) ^ hash, lahar_load_u64(data + 8));
-        data += 16;
-        left -= 16;
-    }
     uint64_t a = 0;
     uint64_t b = 0;
-    if (left >= 8) {
+    if (size > 16) {
+        /* The last sixteen overlap those before, so that no bytes are left. */
+        const uint8_t *last = data + size - 16;
+        hash = mix(lahar_load_u64(data) ^ hash, lahar_load_u64(data + 8));
+        for (data += 16; data < last; data += 16) {
+            hash = mix(lahar_load_u64(data) ^ hash, lahar_load_u64(data + 8));
+        }
+        a = lahar_load_u64(last);
+        b = lahar_load_u64(last + 8);
+    } else if (size >= 8) {
         a = lahar_load_u64(data);
-        b = lahar_load_u64(data + left - 8);
-    } else if (left >= 4) {
+        b = lahar_load_u64(data + size - 8);
+    } else if (size >= 4) {
         a = lahar_load_u32(data);
-        b = lahar_load_u32(data + left - 4);
-    } else if (left > 0) {
-        a = (uint64_t)data[0] | (uint64_t)data[left / 2] << 8 | (uint64_t)data[left - 1] << 16;
+        b = lahar_load_u32(data + size - 4);
+    } else if (size > 0) {
+        a = (uint64_t)data[0] | (uint64_t)data[size / 2] << 8 | (uint64_t)data[size - 1] << 16;
     }
     hash = mix(a ^ hash, b);
     return (uint32_t)(hash ^ hash >> 32);
@@ -319,12 +323,6 @@ bool lahar_column_add_int(struct lahar_column *column, uint32_t row, uint64_t va
     }
     return lahar_column_find_fixed(column, (const uint8_t *)&value, sizeof value, &code) &&
            lahar_column_add_code(column, row, code);
-}
-
-bool lahar_column_add_plain_int(struct lahar_column *column, uint32_t row, uint64_t value)
-{
-    return put_entry(column, &value, sizeof value) &&
-           lahar_column_add_code(column, row, column->entry_count - 1);
 }
 
 bool lahar_column_add_known(struct lahar_column *column, uint32_t row, uint64_t value,

@@ -67,6 +67,9 @@ struct lahar_column {
      * by code of that column what was seen here. A guess only: it is compared. */
     const struct lahar_column *followed;
     struct lahar_buffer guesses; /* u32: code, or LAHAR_GUESS_NONE */
+    /* So far each slot has had the code that its row has in the followed column, which guesses
+     * would only repeat. */
+    bool is_mirror;
     uint32_t followed_slots;     /* slots of this block of which the guess was right or the first */
     uint32_t followed_codes;     /* codes of the followed column that these slots met */
     struct lahar_cell *cells;    /* waiting */
@@ -92,8 +95,6 @@ bool lahar_column_add_bytes(struct lahar_column *column, uint32_t row, const voi
                             size_t size);
 bool lahar_column_add_uuid(struct lahar_column *column, uint32_t row, const lahar_uuid *uuid);
 bool lahar_column_add_int(struct lahar_column *column, uint32_t row, uint64_t value);
-/* Adds a slot without looking for repeats: for ids and times. */
-bool lahar_column_add_plain_int(struct lahar_column *column, uint32_t row, uint64_t value);
 
 /* Adds a slot that holds a number which the caller tells apart by itself: *memo is 0 at first, and
  * the column's until the next block. */
@@ -137,6 +138,18 @@ static inline bool lahar_column_add_code(struct lahar_column *column, uint32_t r
     column->last_code = code;
     column->slot_count++;
     return true;
+}
+
+/* Adds a slot of a column of numbers without looking for repeats: for ids and times. */
+static inline bool lahar_column_add_plain_int(struct lahar_column *column, uint32_t row,
+                                              uint64_t value)
+{
+    if (!lahar_buffer_reserve(&column->data, sizeof value)) {
+        return false;
+    }
+    lahar_store_u64(column->data.data + column->data.size, value);
+    column->data.size += sizeof value;
+    return lahar_column_add_code(column, row, column->entry_count++);
 }
 
 static inline const uint32_t *lahar_column_codes(const struct lahar_column *column)

@@ -15,7 +15,7 @@
 #include "engine/segment/column_encode.h"
 
 enum {
-    LAHAR_DENSITY_BLOCK_COUNT = 16,
+    LAHAR_DENSITY_BLOCK_COUNT = 32,
     LAHAR_DENSITY_RAW_SIZE_MIN = 128 * 1024 /* smaller blocks teach nothing */
 };
 

@@ -63,43 +63,54 @@ static void put_planes(struct lahar_buffer *buffer, const uint64_t *values, uint
     buffer->size += size;
 }
 
-/* Bytes of the values as differences to the one before; UINT64_MAX when they take more than planes
- * of a width, or when the first of them make that all but certain. */
-static uint64_t measure_deltas(const uint64_t *values, uint32_t count, uint8_t scale,
-                               uint32_t width)
+/* Writes values from first to end as differences to the one before, as long as to is below limit;
+ * NULL when it is not. Up to LAHAR_VARINT_SIZE_MAX bytes behind the limit are overwritten. */
+static inline __attribute__((always_inline)) uint8_t *
+write_deltas(uint8_t *to, const uint8_t *limit, const uint64_t *values, uint32_t first,
+             uint32_t end, uint8_t scale)
 {
-    uint64_t size = 0;
-    uint64_t before = values[0];
-    for (uint32_t i = 0; i < count; i++) {
+    uint64_t before = values[first == 0 ? 0 : first - 1];
+    for (uint32_t i = first; i < end; i++) {
         const uint64_t delta = lahar_zigzag(divide((int64_t)(values[i] - before), scale));
-        size += delta < 0x80 ? 1 : lahar_varint_size(delta);
         before = values[i];
-        if (i + 1 == SAMPLE_COUNT && size > (uint64_t)width * SAMPLE_COUNT * 5 / 4) {
-            return UINT64_MAX;
+        if (to >= limit) {
+            return NULL;
         }
-    }
-    return size < (uint64_t)width * count ? size : UINT64_MAX;
-}
-
-/* size: what measuring them gave. */
-static void put_deltas(struct lahar_buffer *buffer, const uint64_t *values, uint32_t count,
-                       uint8_t scale, uint64_t size)
-{
-    if (!lahar_buffer_reserve(buffer, (size_t)size)) {
-        return;
-    }
-    uint8_t *to = buffer->data + buffer->size;
-    uint64_t before = values[0];
-    for (uint32_t i = 0; i < count; i++) {
-        const uint64_t delta = lahar_zigzag(divide((int64_t)(values[i] - before), scale));
         if (delta < 0x80) {
             *to++ = (uint8_t)delta;
         } else {
             to = lahar_put_varint(to, delta);
         }
-        before = values[i];
     }
-    buffer->size += (size_t)size;
+    return to;
+}
+
+/* Appends the values as differences; false, with nothing appended, when they take as many bytes as
+ * planes of a width do, or the first of them so many that the others will hardly take fewer. */
+static bool put_deltas(struct lahar_buffer *buffer, const uint64_t *values, uint32_t count,
+                       uint8_t scale, uint32_t width)
+{
+    if (!lahar_buffer_reserve(buffer, (size_t)width * count + LAHAR_VARINT_SIZE_MAX)) {
+        return true;
+    }
+    const uint32_t sampled = count < SAMPLE_COUNT ? count : (uint32_t)SAMPLE_COUNT;
+    uint8_t *start = buffer->data + buffer->size;
+    const uint8_t *limit = start + (size_t)width * count;
+    const uint8_t *sample_limit = start + (size_t)width * sampled * 9 / 8;
+    sample_limit = sample_limit < limit ? sample_limit : limit;
+    uint8_t *to = NULL;
+    if (scale == 0) {
+        to = write_deltas(start, sample_limit, values, 0, sampled, 0);
+        to = to == NULL ? NULL : write_deltas(to, limit, values, sampled, count, 0);
+    } else {
+        to = write_deltas(start, sample_limit, values, 0, sampled, scale);
+        to = to == NULL ? NULL : write_deltas(to, limit, values, sampled, count, scale);
+    }
+    if (to == NULL || to >= limit) {
+        return false;
+    }
+    buffer->size += (size_t)(to - start);
+    return true;
 }
 
 static uint32_t width_of(uint64_t v)
@@ -109,6 +120,14 @@ static uint32_t width_of(uint64_t v)
         width++;
     }
     return width;
+}
+
+/* width: of the planes, 0 for differences. */
+static void put_head(struct lahar_buffer *buffer, uint8_t width, uint8_t scale, uint64_t base)
+{
+    lahar_buffer_put_u8(buffer, width);
+    lahar_buffer_put_u8(buffer, scale);
+    lahar_buffer_put_varint(buffer, lahar_zigzag((int64_t)base));
 }
 
 void lahar_numbers_encode(struct lahar_buffer *buffer, const uint64_t *values, uint32_t count)
@@ -126,16 +145,12 @@ void lahar_numbers_encode(struct lahar_buffer *buffer, const uint64_t *values, u
     const uint8_t scale_code = is_wide ? 0 : find_scale(values, count, (uint64_t)min);
     const uint64_t scale = scales[scale_code];
     const uint32_t width = width_of(range / scale);
-    const uint64_t deltas_size = measure_deltas(values, count, scale_code, width);
-    const bool is_delta = deltas_size != UINT64_MAX;
-    const uint64_t base = is_delta ? values[0] : (uint64_t)min;
-    lahar_buffer_put_u8(buffer, is_delta ? 0 : (uint8_t)width);
-    lahar_buffer_put_u8(buffer, scale_code);
-    lahar_buffer_put_varint(buffer, lahar_zigzag((int64_t)base));
-    if (is_delta) {
-        put_deltas(buffer, values, count, scale_code, deltas_size);
-    } else {
-        put_planes(buffer, values, count, base, scale_code, width);
+    const size_t start = buffer->size;
+    put_head(buffer, 0, scale_code, values[0]);
+    if (!put_deltas(buffer, values, count, scale_code, width)) {
+        buffer->size = start;
+        put_head(buffer, (uint8_t)width, scale_code, (uint64_t)min);
+        put_planes(buffer, values, count, (uint64_t)min, scale_code, width);
     }
 }
 

@@ -11,8 +11,8 @@
 #include "io/base/error.h"
 
 enum {
-    STAGE_ROW_MAX = 128, /* rows taken in at a time */
-    STAGE_SIZE = 192 * 1024,
+    STAGE_ROW_MAX = 256, /* rows taken in at a time */
+    STAGE_SIZE = 256 * 1024,
     VALUE_HEAD_SIZE = 3,
     INSERTION_SORT_MAX = 64
 };
@@ -250,6 +250,17 @@ static inline bool take_expected_pair(struct lahar_map_scope *map, uint32_t row,
     return true;
 }
 
+/* Takes any pair, as add_pair does; damage shows in the reader. */
+static bool read_pair(struct lahar_reader *reader, struct lahar_map_scope *map, uint32_t row,
+                      struct span *span, uint32_t *node)
+{
+    lahar_pair pair;
+    reader->next = span->next;
+    lahar_row_read_pair(reader, &pair);
+    span->next = reader->next;
+    return reader->failed || add_pair(map, row, &pair, node);
+}
+
 static bool read_map(struct lahar_reader *reader, struct lahar_element *element, uint32_t row,
                      const lahar_allocator *allocator)
 {
@@ -261,18 +272,19 @@ static bool read_map(struct lahar_reader *reader, struct lahar_element *element,
     struct span span = {reader->next, reader->end};
     uint32_t node = 0;
     bool is_refused = false;
-    for (uint64_t i = 0; i < count && !is_refused && !reader->failed; i++) {
-        if (take_expected_pair(map, row, &span, &node, &is_refused) || is_refused) {
+    for (uint64_t i = 0; i < count; i++) {
+        if (take_expected_pair(map, row, &span, &node, &is_refused)) {
             continue;
         }
-        lahar_pair pair;
-        reader->next = span.next;
-        lahar_row_read_pair(reader, &pair);
-        span.next = reader->next;
-        is_refused = !reader->failed && !add_pair(map, row, &pair, &node);
+        if (is_refused || !read_pair(reader, map, row, &span, &node)) {
+            return false;
+        }
+        if (reader->failed) {
+            break;
+        }
     }
     reader->next = span.next;
-    return !is_refused && end_map(element, row, node);
+    return end_map(element, row, node);
 }
 
 /* The bytes of a boolean as a number. */
@@ -335,6 +347,48 @@ static inline bool read_value(struct lahar_reader *reader, struct lahar_element 
     return data == NULL || lahar_column_put_cell(&element->column, row, data, (size_t)size);
 }
 
+/* The element that followed *order last, if head is that of a value of it; *order moves on. NULL
+ * for any other, null ones too. */
+static inline struct lahar_element *expect_element(struct lahar_scope_writer *scope,
+                                                   const uint8_t *head, uint32_t *order)
+{
+    const uint32_t child = lahar_shapes_node(&scope->orders, *order)->last_child;
+    const uint32_t label = lahar_shapes_node(&scope->orders, child)->label;
+    struct lahar_element *element = scope->elements[label / 2];
+    if (child == 0 || (label & 1) != 0 || lahar_load_u16(head) != element->field ||
+        head[2] != element->type) {
+        return NULL;
+    }
+    *order = child;
+    return element;
+}
+
+/* The element that a value's head names; *order moves on. */
+static lahar_status find_element(struct lahar_scope_writer *scope, const uint8_t *head,
+                                 uint32_t *order, struct lahar_element **element_out,
+                                 lahar_error *error)
+{
+    const struct lahar_stream *stream = scope->stream;
+    const uint32_t ordinal = lahar_stream_ordinal(stream, lahar_load_u16(head));
+    const lahar_type type = (lahar_type)(head[2] & ~LAHAR_ROW_NULL_BIT);
+    const uint32_t is_null = head[2] / LAHAR_ROW_NULL_BIT;
+    if (ordinal == LAHAR_ORDINAL_NONE || stream->fields[ordinal].type != type) {
+        return lahar_fail(error, LAHAR_INVALID, "a value of a row does not fit stream \"%s\"",
+                          stream->name);
+    }
+    struct lahar_element *element = lahar_scope_element(scope, ordinal);
+    if (element == NULL) {
+        return no_memory(error);
+    }
+    element->is_used = true;
+    *order = lahar_shapes_step(&scope->orders, *order, ordinal * 2 + is_null, 0);
+    if (*order == 0) {
+        return no_memory(error);
+    }
+    *element_out = element;
+    return LAHAR_OK;
+}
+
 /* Copies the values of a row to the stage; NULL when memory is refused. */
 static const uint8_t *stage_row(struct lahar_scope_writer *scope, uint32_t row, const uint8_t *data,
                                 size_t size)
@@ -352,7 +406,6 @@ lahar_status lahar_scope_writer_add_row(struct lahar_scope_writer *scope, uint32
     if (size < LAHAR_ROW_HEADER_SIZE || lahar_row_size(data, size) != size) {
         return lahar_fail(error, LAHAR_CORRUPT, "a row of %zu bytes has another size inside", size);
     }
-    const struct lahar_stream *stream = scope->stream;
     const uint32_t count = lahar_load_u16(data + LAHAR_ROW_HEADER_SIZE - 2);
     const uint8_t *values =
         stage_row(scope, row, data + LAHAR_ROW_HEADER_SIZE, size - LAHAR_ROW_HEADER_SIZE);
@@ -366,23 +419,12 @@ lahar_status lahar_scope_writer_add_row(struct lahar_scope_writer *scope, uint32
         if (head == NULL) {
             return damaged(size, error);
         }
-        const uint32_t ordinal = lahar_stream_ordinal(stream, lahar_load_u16(head));
-        const lahar_type type = (lahar_type)(head[2] & ~LAHAR_ROW_NULL_BIT);
-        const uint32_t is_null = head[2] / LAHAR_ROW_NULL_BIT;
-        if (ordinal == LAHAR_ORDINAL_NONE || stream->fields[ordinal].type != type) {
-            return lahar_fail(error, LAHAR_INVALID, "value %u of a row does not fit stream \"%s\"",
-                              i, stream->name);
-        }
-        struct lahar_element *element = scope->elements[ordinal];
+        struct lahar_element *element = expect_element(scope, head, &order);
+        const bool is_null = element == NULL && (head[2] & LAHAR_ROW_NULL_BIT) != 0;
         if (element == NULL) {
-            element = lahar_scope_element(scope, ordinal);
-            if (element == NULL) {
-                return no_memory(error);
-            }
+            LAHAR_TRY(find_element(scope, head, &order, &element, error));
         }
-        element->is_used = true;
-        order = lahar_shapes_step(&scope->orders, order, ordinal * 2 + is_null, 0);
-        if (order == 0 || (is_null == 0 && !read_value(&reader, element, row, scope->allocator))) {
+        if (!is_null && !read_value(&reader, element, row, scope->allocator)) {
             return no_memory(error);
         }
         if (reader.failed) {

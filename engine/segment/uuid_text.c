@@ -18,16 +18,15 @@ static uint64_t two_fours(const uint8_t *text, uint32_t first, uint32_t second)
 
 bool lahar_uuid_text_parse(const uint8_t text[LAHAR_UUID_TEXT_SIZE], uint8_t uuid_out[16])
 {
-    uint32_t parts[4];
-    const uint64_t wrong =
-        lahar_hex_parse_eight(lahar_load_u64(text), &parts[0]) |
-        lahar_hex_parse_eight(two_fours(text, SECOND, THIRD), &parts[1]) |
-        lahar_hex_parse_eight(two_fours(text, FOURTH, FIFTH), &parts[2]) |
-        lahar_hex_parse_eight(lahar_load_u64(text + LAST), &parts[3]);
-    for (uint32_t i = 0; i < 4; i++) {
-        lahar_store_u32(uuid_out + (size_t)i * sizeof parts[0], parts[i]);
-    }
-    return wrong == 0 && text[SECOND - 1] == '-' && text[THIRD - 1] == '-' &&
+    uint64_t first = 0;
+    uint64_t second = 0;
+    const bool are_digits = lahar_hex_parse_sixteen(lahar_load_u64(text),
+                                                    two_fours(text, SECOND, THIRD), &first) &
+                            lahar_hex_parse_sixteen(two_fours(text, FOURTH, FIFTH),
+                                                    lahar_load_u64(text + LAST), &second);
+    lahar_store_u64(uuid_out, first);
+    lahar_store_u64(uuid_out + sizeof first, second);
+    return are_digits && text[SECOND - 1] == '-' && text[THIRD - 1] == '-' &&
            text[FOURTH - 1] == '-' && text[FIFTH - 1] == '-';
 }
 

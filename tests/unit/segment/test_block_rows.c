@@ -199,6 +199,80 @@ Test(block_rows, are_kept_when_values_stop_following_others_at_any_row)
     tear_down(&fixture);
 }
 
+/* The same, where a value or what it follows is missing in some rows. */
+static void add_holed_row(struct fixture *fixture, uint32_t row, uint32_t missing)
+{
+    static char texts[EVENT_COUNT_MAX][32];
+    const uint32_t object = row * 7919 % 97;
+    const int size = snprintf(texts[row], sizeof texts[row], "object-%u", object);
+    lahar_value values[3] = {
+        {.field = samples_field(&fixture->samples, "uuid"), .type = LAHAR_UUID},
+        {.field = samples_field(&fixture->samples, "keyword"), .type = LAHAR_KEYWORD},
+        {.field = samples_field(&fixture->samples, "u64"), .type = LAHAR_U64},
+    };
+    memset(values[0].as.uuid.bytes, (int)object, sizeof values[0].as.uuid.bytes);
+    values[1].as.bytes = (lahar_bytes){texts[row], (size_t)size};
+    values[2].as.u64 = object * UINT64_C(1000003);
+    for (uint32_t i = missing; i < 2; i++) {
+        values[i] = values[i + 1];
+    }
+    add_row(fixture, samples_event(&fixture->samples, values, missing < 3 ? 2 : 3));
+}
+
+Test(block_rows, are_kept_when_values_or_what_they_follow_are_missing_in_any_row)
+{
+    struct fixture fixture;
+    set_up(&fixture, 8);
+    static const uint32_t holes[] = {0, 1, 127, 128, 129, 255, 256, 299};
+    for (size_t k = 0; k < sizeof holes / sizeof holes[0]; k++) {
+        for (uint32_t missing = 0; missing < 3; missing++) {
+            for (uint32_t round = 0; round < 4; round++) {
+                /* Rounds 0 and 1 teach; then one row lacks a value, then many rows do. */
+                for (uint32_t row = 0; row < 300; row++) {
+                    const bool is_hole = (round == 2 && row == holes[k]) ||
+                                         (round == 3 && row >= holes[k] && row % 3 == 1);
+                    add_holed_row(&fixture, row, is_hole ? missing : 3);
+                }
+                (void)check(&fixture);
+            }
+        }
+    }
+    tear_down(&fixture);
+}
+
+/* Numbers, hashes and padded numbers of any size as keywords, one of them with another byte. */
+Test(block_rows, keep_texts_that_are_almost_numbers)
+{
+    static const char *const alphabets[] = {"0123456789", "0123456789abcdef"};
+    static char texts[64][40];
+    struct fixture fixture;
+    set_up(&fixture, 9);
+    const uint32_t field = samples_field(&fixture.samples, "keyword");
+    for (uint32_t size = 1; size <= 34; size++) {
+        for (uint32_t round = 0; round < 24; round++) {
+            const char *alphabet = alphabets[round % 2];
+            const size_t letters = round % 2 == 0 ? 10 : 16;
+            const uint32_t spoiled = (uint32_t)samples_random(&fixture.samples, 64);
+            for (uint32_t i = 0; i < 64; i++) {
+                for (uint32_t k = 0; k < size; k++) {
+                    texts[i][k] = alphabet[samples_random(&fixture.samples, letters)];
+                }
+                if (round > 3 && i == spoiled) {
+                    static const char near[] = "/:`gG@\x80\xb0 AFaf-\x10";
+                    texts[i][samples_random(&fixture.samples, size)] =
+                        near[samples_random(&fixture.samples, sizeof near - 1)];
+                }
+                const uint64_t cut = round % 3 == 0 ? samples_random(&fixture.samples, size) : 0;
+                lahar_value value = {.field = field, .type = LAHAR_KEYWORD};
+                value.as.bytes = (lahar_bytes){texts[i], size - cut};
+                add_row(&fixture, samples_event(&fixture.samples, &value, 1));
+            }
+            (void)check(&fixture);
+        }
+    }
+    tear_down(&fixture);
+}
+
 /* Names as systems make them: words, numbers and hashes in between, of any length. */
 static size_t make_name(struct fixture *fixture, char *to, bool is_odd)
 {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/segment/hex_digits.h"
 #include "engine/segment/number_encode.h"
 #include "engine/segment/uuid_text.h"
 
@@ -112,4 +113,54 @@ Test(uuid_text, takes_the_canonical_form_only)
     }
     cr_assert_not(
         lahar_uuid_text_parse((const uint8_t *)"00112233-4455-6677-8899-AABBCCDDEEFF", uuid));
+}
+
+Test(hex_digits, are_lower_case_ones_and_nothing_else)
+{
+    for (size_t size = 1; size <= 21; size++) {
+        uint8_t bytes[21];
+        uint8_t digits[42];
+        uint8_t back[21];
+        for (size_t i = 0; i < size; i++) {
+            bytes[i] = (uint8_t)(size * 83 + i * 29);
+        }
+        lahar_hex_print(bytes, size, digits);
+        for (size_t at = 0; at < 2 * size; at++) {
+            const uint8_t was = digits[at];
+            for (uint32_t v = 0; v < 256; v++) {
+                digits[at] = (uint8_t)v;
+                const bool is_digit = (v >= '0' && v <= '9') || (v >= 'a' && v <= 'f');
+                cr_assert_eq(lahar_hex_parse(digits, size, back), is_digit, "%zu of %zu: %u", at,
+                             size, v);
+                if (is_digit) {
+                    uint8_t printed[42];
+                    lahar_hex_print(back, size, printed);
+                    cr_assert(memcmp(printed, digits, 2 * size) == 0);
+                }
+            }
+            digits[at] = was;
+        }
+    }
+}
+
+Test(number_encode, takes_planes_when_differences_begin_well_and_end_badly)
+{
+    enum {
+        COUNT = 3000
+    };
+    static uint64_t values[COUNT];
+    uint64_t state = 99;
+    for (uint32_t turn = 0; turn < COUNT; turn += 37) {
+        for (uint32_t i = 0; i < COUNT; i++) {
+            state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
+            values[i] = i < turn ? 70000 + i : 70000 + (state >> 48);
+        }
+        check(values, COUNT);
+        struct lahar_buffer buffer;
+        lahar_buffer_init(&buffer, &lahar_allocator_libc);
+        lahar_numbers_encode(&buffer, values, COUNT);
+        /* Never more than the planes of the widest value. */
+        cr_assert_leq(buffer.size, 3 * COUNT + 8, "turn %u: %zu bytes", turn, buffer.size);
+        lahar_buffer_deinit(&buffer);
+    }
 }
