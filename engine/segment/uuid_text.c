@@ -20,13 +20,13 @@ bool lahar_uuid_text_parse(const uint8_t text[LAHAR_UUID_TEXT_SIZE], uint8_t uui
 {
     uint64_t first = 0;
     uint64_t second = 0;
-    const bool are_digits = lahar_hex_parse_sixteen(lahar_load_u64(text),
-                                                    two_fours(text, SECOND, THIRD), &first) &
-                            lahar_hex_parse_sixteen(two_fours(text, FOURTH, FIFTH),
-                                                    lahar_load_u64(text + LAST), &second);
+    const bool is_first_hex =
+        lahar_hex_parse_sixteen(lahar_load_u64(text), two_fours(text, SECOND, THIRD), &first);
+    const bool is_second_hex = lahar_hex_parse_sixteen(two_fours(text, FOURTH, FIFTH),
+                                                       lahar_load_u64(text + LAST), &second);
     lahar_store_u64(uuid_out, first);
     lahar_store_u64(uuid_out + sizeof first, second);
-    return are_digits && text[SECOND - 1] == '-' && text[THIRD - 1] == '-' &&
+    return is_first_hex && is_second_hex && text[SECOND - 1] == '-' && text[THIRD - 1] == '-' &&
            text[FOURTH - 1] == '-' && text[FIFTH - 1] == '-';
 }
 
