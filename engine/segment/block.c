@@ -290,6 +290,14 @@ static lahar_status find_bytes(struct lahar_block *block, uint32_t number, const
                                lahar_error *error)
 {
     const struct lahar_block_column *column = &block->columns[number];
+    if (column->entries_encoding == LAHAR_ENTRIES_TEMPLATES) {
+        bool is_read = false;
+        LAHAR_TRY(
+            lahar_block_text_at(block, number, rows, slot, arena, bytes_out, &is_read, error));
+        if (is_read) {
+            return LAHAR_OK;
+        }
+    }
     if (is_read_singly(block, column)) {
         uint32_t entry = 0;
         LAHAR_TRY(lahar_block_slot_entry(block, number, rows, slot, arena, &entry, error));
@@ -429,15 +437,6 @@ static lahar_status get_value(struct lahar_block *block, const struct lahar_bloc
     }
     uint32_t slot = 0;
     LAHAR_TRY(find_slot(block, element, row, 0, &slot, error));
-    const struct lahar_block_column *column = &block->columns[element->column];
-    if (column->entries_encoding == LAHAR_ENTRIES_TEMPLATES) {
-        bool is_read = false;
-        LAHAR_TRY(lahar_block_text_at(block, element->column, slot, arena, &value->as.bytes,
-                                      &is_read, error));
-        if (is_read) {
-            return LAHAR_OK;
-        }
-    }
     uint64_t number = 0;
     switch (element->type) {
     case LAHAR_KEYWORD:

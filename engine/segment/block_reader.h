@@ -80,6 +80,7 @@ struct lahar_block_node {
     uint32_t label; /* element * 2 + is_null */
     uint32_t occurrence;
     uint32_t depth;
+    uint32_t counted; /* itself or the next node towards the root whose element needs its rows */
 };
 
 /* Scope 0 holds the fields, the others the keys of one map field each. */
@@ -103,6 +104,7 @@ struct lahar_block {
     uint64_t charge; /* bytes it is taken to hold */
     /* Rows read: the first few are read value by value, without decoding columns. */
     _Atomic uint32_t rows_read;
+    _Atomic uint64_t last_rank; /* column_point.c */
     pthread_mutex_t mutex;
     uint8_t *stored; /* the block's bytes, owned */
     uint8_t *image;  /* owned */

@@ -87,17 +87,27 @@ static lahar_status prepare_rows(struct lahar_block *block, struct lahar_block_s
     return LAHAR_OK;
 }
 
+/* So that going over all rows passes over the elements that every row has. */
+static void link_counted(struct lahar_block_scope *scope)
+{
+    for (uint32_t i = 1; i < scope->node_count; i++) {
+        struct lahar_block_node *node = &scope->nodes[i];
+        const struct lahar_block_element *element = &scope->elements[node->label / 2];
+        const bool has_slot = (node->label & 1) == 0 || element->is_unnamed;
+        node->counted =
+            element->rows != NULL && has_slot ? i : scope->nodes[node->parent].counted;
+    }
+}
+
 static void fill_rows(struct lahar_block_scope *scope, const struct lahar_block_column *shape)
 {
     const uint32_t *owner_rows = scope->owner == NULL ? NULL : scope->owner->rows;
     for (uint32_t slot = 0; slot < shape->slot_count; slot++) {
         const uint32_t row = owner_rows == NULL ? slot : owner_rows[slot];
-        for (uint32_t i = node_of(shape, slot); i != 0; i = scope->nodes[i].parent) {
-            const struct lahar_block_node *node = &scope->nodes[i];
-            struct lahar_block_element *element = &scope->elements[node->label / 2];
-            if (element->rows != NULL && ((node->label & 1) == 0 || element->is_unnamed)) {
-                element->rows[element->filled++] = row;
-            }
+        for (uint32_t i = scope->nodes[node_of(shape, slot)].counted; i != 0;
+             i = scope->nodes[scope->nodes[i].parent].counted) {
+            struct lahar_block_element *element = &scope->elements[scope->nodes[i].label / 2];
+            element->rows[element->filled++] = row;
         }
     }
 }
@@ -145,6 +155,7 @@ static lahar_status find_rows(struct lahar_block *block, uint32_t number, lahar_
     LAHAR_TRY(count_slots(block, scope, shape, error));
     LAHAR_TRY(prepare_rows(block, scope, &has_rows, error));
     if (has_rows) {
+        link_counted(scope);
         fill_rows(scope, shape);
     }
     for (uint32_t i = 0; number == 0 && i < scope->element_count; i++) {

@@ -256,14 +256,13 @@ static lahar_status read_text(struct lahar_block *block, struct lahar_block_colu
     return fill_template(block, &plan->templates[template], values, arena, text_out, error);
 }
 
-lahar_status lahar_block_text_at(struct lahar_block *block, uint32_t column, uint32_t slot,
-                                 struct lahar_arena *arena, lahar_bytes *text_out,
+lahar_status lahar_block_text_at(struct lahar_block *block, uint32_t column, const uint32_t *rows,
+                                 uint32_t slot, struct lahar_arena *arena, lahar_bytes *text_out,
                                  bool *is_read_out, lahar_error *error)
 {
     struct lahar_block_column *texts = &block->columns[column];
     *is_read_out = false;
-    if (!lahar_block_has_code_points(texts) ||
-        block->columns[texts->templates].entries_encoding != LAHAR_ENTRIES_RAW ||
+    if (block->columns[texts->templates].entries_encoding != LAHAR_ENTRIES_RAW ||
         atomic_load_explicit(&texts->is_ready, memory_order_relaxed) ||
         atomic_fetch_add_explicit(&texts->single_reads, 1, memory_order_relaxed) >=
             SINGLE_MIN + texts->entry_count / SINGLE_DIVISOR) {
@@ -271,6 +270,6 @@ lahar_status lahar_block_text_at(struct lahar_block *block, uint32_t column, uin
     }
     uint32_t entry = 0;
     *is_read_out = true;
-    LAHAR_TRY(lahar_block_code_at(block, column, slot, &entry, error));
+    LAHAR_TRY(lahar_block_slot_entry(block, column, rows, slot, arena, &entry, error));
     return read_text(block, texts, entry, arena, text_out, error);
 }

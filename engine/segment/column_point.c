@@ -39,6 +39,36 @@ lahar_status lahar_block_code_at(struct lahar_block *block, uint32_t number, uin
     return *entry_out < column->entry_count ? LAHAR_OK : fail_column(error, number);
 }
 
+/* --- ranks of mapped codes --------------------------------------------------------------- */
+
+enum {
+    /* Bits of a rank found last: the source, the slot + 1, and how many codes came before. */
+    RANK_BITS = 22
+};
+
+/* Most mapped columns of a block have a slot a row and the same source, so that what was found for
+ * one holds for the next. */
+static bool find_last_rank(const struct lahar_block *block, uint32_t source, uint32_t slot,
+                           uint32_t *count_out)
+{
+    const uint64_t mask = (UINT64_C(1) << RANK_BITS) - 1;
+    /* One word, whole or not there: no other memory depends on it. */
+    const uint64_t rank = atomic_load_explicit(&block->last_rank, memory_order_relaxed);
+    *count_out = (uint32_t)(rank & mask);
+    return rank >> (2 * RANK_BITS) == source && (rank >> RANK_BITS & mask) == (uint64_t)slot + 1;
+}
+
+static void keep_last_rank(struct lahar_block *block, uint32_t source, uint32_t slot,
+                           uint32_t count)
+{
+    if (slot + 1 < 1U << RANK_BITS && source < 1U << (64 - 2 * RANK_BITS)) {
+        atomic_store_explicit(&block->last_rank,
+                              (uint64_t)source << (2 * RANK_BITS) |
+                                  ((uint64_t)slot + 1) << RANK_BITS | count,
+                              memory_order_relaxed);
+    }
+}
+
 /* How many codes of the source come for the first time in the slots before the first one with the
  * slot's code. */
 static lahar_status count_codes_before(struct lahar_block *block, uint32_t number,
@@ -56,6 +86,9 @@ static lahar_status count_codes_before(struct lahar_block *block, uint32_t numbe
     LAHAR_TRY(lahar_block_code_at(block, number, row, &wanted, error));
     if (width == 0) {
         *count_out = source->codes_encoding == LAHAR_CODES_CONSTANT ? 0 : slot;
+        return LAHAR_OK;
+    }
+    if (rows == NULL && find_last_rank(block, number, slot, count_out)) {
         return LAHAR_OK;
     }
     uint64_t *seen = lahar_arena_allocate(arena, (source->entry_count / 64 + 1) * sizeof seen[0]);
@@ -78,6 +111,9 @@ static lahar_status count_codes_before(struct lahar_block *block, uint32_t numbe
         seen[code / 64] |= UINT64_C(1) << (code % 64);
     }
     *count_out = count;
+    if (rows == NULL) {
+        keep_last_rank(block, number, slot, count);
+    }
     return LAHAR_OK;
 }
 
