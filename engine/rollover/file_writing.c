@@ -28,6 +28,7 @@ lahar_status lahar_file_writing_begin(struct lahar_file_writing *writing, lahar_
     writing->io = store->io;
     writing->file = NULL;
     writing->size = 0;
+    writing->synced_size = 0;
     writing->checksum = 0;
     writing->status = LAHAR_OK;
     (void)snprintf(temporary, sizeof temporary, "%s.tmp", suffix);
@@ -38,18 +39,36 @@ lahar_status lahar_file_writing_begin(struct lahar_file_writing *writing, lahar_
                                   &writing->file, error);
 }
 
+/* Writes a piece that is at most a step. */
+static lahar_status put_piece(struct lahar_file_writing *writing, const void *data, size_t size,
+                              lahar_error *error)
+{
+    struct lahar_io *io = writing->io;
+    LAHAR_TRY(io->ops->write(io, writing->file, writing->size, data, size, error));
+    writing->checksum = lahar_crc32c(writing->checksum, data, size);
+    writing->size += size;
+    if (writing->size - writing->synced_size < LAHAR_FILE_SYNC_STEP) {
+        return LAHAR_OK;
+    }
+    writing->synced_size = writing->size;
+    return io->ops->sync(io, writing->file, error);
+}
+
 lahar_status lahar_file_writing_put(struct lahar_file_writing *writing, const void *data,
                                     size_t size, lahar_error *error)
 {
-    const lahar_status status =
-        writing->io->ops->write(writing->io, writing->file, writing->size, data, size, error);
-    if (status != LAHAR_OK) {
-        writing->status = writing->status == LAHAR_OK ? status : writing->status;
-        return status;
+    const uint8_t *bytes = data;
+    lahar_status status = LAHAR_OK;
+    while (size > 0 && status == LAHAR_OK) {
+        const size_t piece = size < LAHAR_FILE_SYNC_STEP ? size : (size_t)LAHAR_FILE_SYNC_STEP;
+        status = put_piece(writing, bytes, piece, error);
+        bytes += piece;
+        size -= piece;
     }
-    writing->checksum = lahar_crc32c(writing->checksum, data, size);
-    writing->size += size;
-    return LAHAR_OK;
+    if (writing->status == LAHAR_OK) {
+        writing->status = status;
+    }
+    return status;
 }
 
 lahar_status lahar_file_writing_finish(struct lahar_file_writing *writing, lahar_error *error)

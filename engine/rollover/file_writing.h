@@ -14,6 +14,7 @@ struct lahar_file_writing {
     struct lahar_io *io;
     struct lahar_io_file *file; /* NULL: not being written */
     uint64_t size;              /* bytes so far */
+    uint64_t synced_size;       /* ... on stable storage */
     uint32_t checksum;          /* CRC-32C of them */
     lahar_status status;        /* of the first write that failed */
     char path[LAHAR_MANIFEST_PATH_SIZE];
@@ -28,7 +29,7 @@ lahar_status lahar_file_path(const lahar_store *store, const struct lahar_manife
 lahar_status lahar_file_writing_begin(struct lahar_file_writing *writing, lahar_store *store,
                                       const struct lahar_manifest_file *file, const char *suffix,
                                       lahar_error *error);
-/* Appends. */
+/* Appends, and syncs every LAHAR_FILE_SYNC_STEP bytes. */
 lahar_status lahar_file_writing_put(struct lahar_file_writing *writing, const void *data,
                                     size_t size, lahar_error *error);
 /* Syncs the file and gives it its name, which is durable once the directory is synced; drops it on

@@ -20,7 +20,10 @@ enum {
     LAHAR_BLOCK_RAW_SIZE = 1024 * 1024
 }; /* bytes of rows a block takes at most */
 enum {
-    LAHAR_FILE_NAME_SIZE = 80
+    LAHAR_FILE_NAME_SIZE = 80,
+    /* Bytes of a large file that is written in the background between one sync and the next: what
+     * a commit of the journals may have to wait for. */
+    LAHAR_FILE_SYNC_STEP = 4 * 1024 * 1024
 };
 
 /* What names and describes one event file; also a manifest entry. */

@@ -30,6 +30,7 @@ struct lahar_segment_writer {
     struct lahar_io_file *file;
     struct lahar_buffer pending; /* not yet written */
     uint64_t written_bytes;
+    uint64_t synced_bytes; /* on the way, of a file that is copied */
     struct lahar_buffer blocks; /* struct lahar_block_info each */
 
     bool has_failed;
@@ -254,6 +255,17 @@ lahar_status lahar_segment_writer_add(struct lahar_segment_writer *writer, const
     return status;
 }
 
+/* Copying goes as fast as the page cache takes it: without this the commits of journals would wait
+ * for hundreds of megabytes when the file is synced. */
+static lahar_status sync_step(struct lahar_segment_writer *writer, lahar_error *error)
+{
+    if (writer->written_bytes - writer->synced_bytes < LAHAR_FILE_SYNC_STEP) {
+        return LAHAR_OK;
+    }
+    writer->synced_bytes = writer->written_bytes;
+    return writer->io->ops->sync(writer->io, writer->file, error);
+}
+
 lahar_status lahar_segment_writer_copy(struct lahar_segment_writer *writer,
                                        struct lahar_segment *from, lahar_error *error)
 {
@@ -279,6 +291,7 @@ lahar_status lahar_segment_writer_copy(struct lahar_segment_writer *writer,
         add_to_info(&writer->info, &block);
         if (writer->pending.size >= WRITE_SIZE) {
             LAHAR_TRY(write_pending(writer, error));
+            LAHAR_TRY(sync_step(writer, error));
         }
     }
     writer->info.raw_bytes += info->raw_bytes;

@@ -1,6 +1,7 @@
 /* Joining small event files: what is joined, and that no answer changes. */
 #include "engine/rollover/join_choose.h"
 #include "engine/store/store_state.h"
+#include "io/base/error.h"
 #include "tests/unit/store/store_fixture.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -513,5 +514,106 @@ Test(join, and_retention_keep_the_disk_within_the_limit_a_group_and_a_merge)
                   "%lu bytes, groups of %lu", (unsigned long)most_bytes,
                   (unsigned long)group_bytes);
     cr_assert_gt(most_bytes, LIMIT * 9 / 10);
+    store_fixture_deinit(&fixture);
+}
+
+/* --- large files -------------------------------------------------------------------------- */
+
+static uint64_t unsynced_bytes;
+static uint64_t most_unsynced_bytes;
+static unsigned syncs;
+static unsigned failing_sync; /* 0: none */
+
+static lahar_status write_and_count(struct lahar_io *io, struct lahar_io_file *file,
+                                    uint64_t offset, const void *data, size_t size,
+                                    lahar_error *error)
+{
+    unsynced_bytes += size;
+    most_unsynced_bytes =
+        unsynced_bytes > most_unsynced_bytes ? unsynced_bytes : most_unsynced_bytes;
+    return plain_ops->write(io, file, offset, data, size, error);
+}
+
+static lahar_status sync_and_count(struct lahar_io *io, struct lahar_io_file *file,
+                                   lahar_error *error)
+{
+    unsynced_bytes = 0;
+    if (++syncs == failing_sync) {
+        return lahar_fail(error, LAHAR_NO_SPACE, "planted");
+    }
+    return plain_ops->sync(io, file, error);
+}
+
+/* A group of some megabytes that nothing makes smaller. */
+static void roll_large_group(struct store_fixture *fixture, uint32_t stream, uint64_t seed)
+{
+    enum {
+        COUNT = 48,
+        SIZE = 128 * 1024
+    };
+    static char texts[COUNT][SIZE];
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+ ";
+    lahar_batch *batch = NULL;
+    lahar_error error = {0};
+    cr_assert_eq(lahar_batch_create(fixture->store, &batch, &error), LAHAR_OK);
+    for (size_t i = 0; i < COUNT; i++) {
+        for (size_t k = 0; k < SIZE; k++) {
+            seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+            texts[i][k] = letters[seed >> 58];
+        }
+        const lahar_value value = {
+            .field = LAHAR_FIELD_MESSAGE, .type = LAHAR_TEXT, .as.bytes = {texts[i], SIZE}};
+        const lahar_event event = {
+            .stream = stream, .time_ns = 1000, .values = &value, .value_count = 1};
+        cr_assert_eq(lahar_batch_add(batch, &event, &error), LAHAR_OK, "%s", error.message);
+    }
+    cr_assert_eq(lahar_batch_commit(batch, NULL, NULL, &error), LAHAR_OK, "%s", error.message);
+    lahar_batch_destroy(batch);
+    roll(fixture);
+}
+
+/* Commits wait for what is being synced: never more than a step of a file that is written in the
+ * background. And wherever such a sync fails, the parts stay. */
+Test(join, syncs_large_files_step_by_step)
+{
+    struct store_fixture fixture;
+    store_fixture_init(&fixture, 12);
+    store_fixture_open(&fixture);
+    const uint32_t stream = store_fixture_stream(&fixture, 0);
+    for (uint64_t i = 0; i < 3; i++) {
+        roll_large_group(&fixture, stream, i);
+    }
+    store_fixture_close(&fixture);
+    fixture.config.join_file_count = 2;
+    plain_ops = fixture.io->ops;
+    struct lahar_io_ops ops = *plain_ops;
+    ops.write = write_and_count;
+    ops.sync = sync_and_count;
+    unsigned tries = 0;
+    bool is_joined = false;
+    while (!is_joined) {
+        store_fixture_open(&fixture);
+        unsynced_bytes = 0;
+        most_unsynced_bytes = 0;
+        syncs = 0;
+        failing_sync = ++tries;
+        fixture.io->ops = &ops;
+        (void)lahar_store_step(fixture.store, LAHAR_WORK_JOIN);
+        fixture.io->ops = plain_ops;
+        is_joined = stat_of(&fixture).event_file_count < 3;
+        cr_assert(is_joined == (syncs < failing_sync), "sync %u", failing_sync);
+        cr_assert_eq(stat_of(&fixture).event_count, 3 * 48);
+        /* What is there is read whole, and nothing else is left. */
+        lahar_verify_options verify = {.struct_size = sizeof verify, .full = true};
+        lahar_verify_result result = {.struct_size = sizeof result};
+        cr_assert_eq(lahar_verify(fixture.store, &verify, &result, NULL), LAHAR_OK);
+        cr_assert_eq(result.finding_count, 0);
+        cr_assert_eq(name_count(&fixture), 3 * stat_of(&fixture).event_file_count + 1);
+        store_fixture_close(&fixture);
+        cr_assert_lt(tries, 100);
+    }
+    cr_assert_gt(syncs, 4);
+    cr_assert_leq(most_unsynced_bytes, 2 * (uint64_t)LAHAR_FILE_SYNC_STEP, "%lu bytes",
+                  (unsigned long)most_unsynced_bytes);
     store_fixture_deinit(&fixture);
 }
