@@ -208,11 +208,15 @@ static lahar_status truncate_file(struct lahar_io *io, struct lahar_io_file *fil
     return LAHAR_OK;
 }
 
-/* Reserves the space at once, so that a full disk shows before a long write. */
-static lahar_status reserve_space(struct lahar_io_file *file, uint64_t size, lahar_error *error)
+/* Reserves the space at once, so that a full disk shows before a long write; *is_reserved_out:
+ * whether the file system can do so. */
+static lahar_status reserve_space(struct lahar_io_file *file, uint64_t size, bool *is_reserved_out,
+                                  lahar_error *error)
 {
+    *is_reserved_out = true;
     while (fallocate(file->descriptor, 0, 0, (off_t)size) != 0) {
         if (errno == EOPNOTSUPP || errno == ENOSYS) {
+            *is_reserved_out = false;
             return LAHAR_OK;
         }
         if (errno != EINTR) {
@@ -223,14 +227,9 @@ static lahar_status reserve_space(struct lahar_io_file *file, uint64_t size, lah
     return LAHAR_OK;
 }
 
-static lahar_status fill_file(struct lahar_io *io, struct lahar_io_file *file, uint64_t size,
-                              lahar_error *error)
+static lahar_status write_zeros(struct lahar_io *io, struct lahar_io_file *file, uint64_t size,
+                                lahar_error *error)
 {
-    LAHAR_TRY(truncate_file(io, file, size, error));
-    if (size == 0) {
-        return LAHAR_OK;
-    }
-    LAHAR_TRY(reserve_space(file, size, error));
     const size_t piece_size = size < FILL_PIECE_SIZE ? (size_t)size : (size_t)FILL_PIECE_SIZE;
     uint8_t *memory = lahar_allocate_zeroed(allocator_of(io), 1, piece_size + LAHAR_IO_ALIGNMENT);
     if (memory == NULL) {
@@ -245,6 +244,30 @@ static lahar_status fill_file(struct lahar_io *io, struct lahar_io_file *file, u
     }
     lahar_release(allocator_of(io), memory);
     return status;
+}
+
+static lahar_status fill_file(struct lahar_io *io, struct lahar_io_file *file, uint64_t size,
+                              lahar_error *error)
+{
+    bool is_reserved = false;
+    LAHAR_TRY(truncate_file(io, file, size, error));
+    if (size == 0) {
+        return LAHAR_OK;
+    }
+    LAHAR_TRY(reserve_space(file, size, &is_reserved, error));
+    return write_zeros(io, file, size, error);
+}
+
+static lahar_status reserve_file(struct lahar_io *io, struct lahar_io_file *file, uint64_t size,
+                                 lahar_error *error)
+{
+    bool is_reserved = false;
+    LAHAR_TRY(truncate_file(io, file, size, error));
+    if (size == 0) {
+        return LAHAR_OK;
+    }
+    LAHAR_TRY(reserve_space(file, size, &is_reserved, error));
+    return is_reserved ? LAHAR_OK : write_zeros(io, file, size, error);
 }
 
 static lahar_status lock_file(struct lahar_io *io, struct lahar_io_file *file, lahar_error *error)
@@ -418,6 +441,7 @@ void lahar_posix_file_ops(struct lahar_io_ops *ops)
     ops->write = write_file;
     ops->sync = sync_file;
     ops->fill = fill_file;
+    ops->reserve = reserve_file;
     ops->truncate = truncate_file;
     ops->lock = lock_file;
     ops->rename = rename_path;

@@ -446,6 +446,7 @@ static const struct lahar_io_ops sim_ops = {
     .write = write_file,
     .sync = sync_file,
     .fill = fill_file,
+    .reserve = fill_file, /* the simulated disk reserves what was written with zeros */
     .truncate = truncate_file,
     .lock = lock_file,
     .rename = rename_path,

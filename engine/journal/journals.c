@@ -361,7 +361,7 @@ lahar_status lahar_journals_open(const struct lahar_journals_options *options,
         /* The first file is made here, so that a directory that cannot be written fails. A full
          * disk does not: the file is made when there is room. */
         lahar_error cause = {0};
-        status = lahar_segment_pool_prepare(&journals->files, &cause);
+        status = lahar_segment_pool_prepare(&journals->files, true, &cause);
         if (status == LAHAR_NO_SPACE) {
             atomic_store_explicit(&journals->is_file_short, true, memory_order_seq_cst);
             lahar_journals_log(journals, LAHAR_LOG_WARNING, "no journal file: %s", cause.message);

@@ -265,9 +265,16 @@ static lahar_status open_file(struct lahar_segment_pool *pool, const char *path,
     return judge(status, &cause, error);
 }
 
-/* A new file of region_count regions; is_filled: with every byte written. */
+/* How a new file gets its bytes. */
+enum creation {
+    CREATE_BARE,     /* as they are written */
+    CREATE_RESERVED, /* at once, unwritten: quick, but first writes change metadata */
+    CREATE_FILLED    /* at once, written */
+};
+
+/* A new file of region_count regions. */
 static lahar_status create(struct lahar_segment_pool *pool, uint32_t region_size,
-                           uint32_t region_count, bool is_filled,
+                           uint32_t region_count, enum creation creation,
                            struct lahar_segment_file **file_out, lahar_error *error)
 {
     const struct lahar_io_ops *ops = pool->io->ops;
@@ -291,7 +298,9 @@ static lahar_status create(struct lahar_segment_pool *pool, uint32_t region_size
             return status;
         }
     }
-    if (status == LAHAR_OK && is_filled) {
+    if (status == LAHAR_OK && creation == CREATE_RESERVED) {
+        status = ops->reserve(pool->io, file->file, file->size_bytes, error);
+    } else if (status == LAHAR_OK && creation == CREATE_FILLED) {
         status = ops->fill(pool->io, file->file, file->size_bytes, error);
     }
     if (status == LAHAR_OK) {
@@ -312,7 +321,7 @@ lahar_status lahar_segment_pool_create_jumbo(struct lahar_segment_pool *pool, ui
                                              struct lahar_segment_file **file_out,
                                              lahar_error *error)
 {
-    return create(pool, region_size, 1, false, file_out, error);
+    return create(pool, region_size, 1, CREATE_BARE, file_out, error);
 }
 
 static uint32_t regions_of_next_file(const struct lahar_segment_pool *pool)
@@ -347,7 +356,8 @@ static void keep_spare(struct lahar_segment_pool *pool, struct lahar_segment_fil
     (void)pthread_mutex_unlock(&pool->mutex);
 }
 
-lahar_status lahar_segment_pool_prepare(struct lahar_segment_pool *pool, lahar_error *error)
+lahar_status lahar_segment_pool_prepare(struct lahar_segment_pool *pool, bool is_for_commits,
+                                        lahar_error *error)
 {
     (void)pthread_mutex_lock(&pool->mutex);
     struct lahar_segment_file *file = pool->spare;
@@ -374,7 +384,8 @@ lahar_status lahar_segment_pool_prepare(struct lahar_segment_pool *pool, lahar_e
             discard(pool, file);
         }
     } else {
-        status = create(pool, pool->region_size, regions_of_next_file(pool), true, &file, error);
+        status = create(pool, pool->region_size, regions_of_next_file(pool),
+                        is_for_commits ? CREATE_FILLED : CREATE_RESERVED, &file, error);
     }
     if (status != LAHAR_OK) {
         return status;

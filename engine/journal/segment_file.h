@@ -90,9 +90,12 @@ void lahar_segment_pool_deinit(struct lahar_segment_pool *pool);
 lahar_status lahar_segment_pool_add_found(struct lahar_segment_pool *pool, uint64_t number,
                                           uint64_t size_bytes, bool is_whole, uint64_t end_id,
                                           lahar_error *error);
-/* Makes one more file ready by reusing or creating one. Blocks on a sync. LAHAR_BUSY: none can be
+/* Makes one more file ready by reusing or creating one. is_for_commits: a new one is written with
+ * zeros, so that small durable writes change no metadata; loads would wait for so many zeros, and
+ * their large writes bear it. Blocks on a sync. LAHAR_BUSY: none can be
  * made at present, for a reason that is not the disk's (descriptors, rights); error says which. */
-lahar_status lahar_segment_pool_prepare(struct lahar_segment_pool *pool, lahar_error *error);
+lahar_status lahar_segment_pool_prepare(struct lahar_segment_pool *pool, bool is_for_commits,
+                                        lahar_error *error);
 uint32_t lahar_segment_pool_ready_count(struct lahar_segment_pool *pool);
 /* NULL when none is ready. Any thread. */
 struct lahar_segment_file *lahar_segment_pool_take(struct lahar_segment_pool *pool);

@@ -33,7 +33,7 @@ struct lahar_resident_index {
     uint64_t sampled_ns;    /* monotonic, of the sample below */
     uint64_t sampled_bytes; /* appended until then */
     uint64_t rate;          /* bytes appended a second */
-    uint64_t busy_ns;       /* monotonic, when the load was last heavy; 0: never */
+    uint64_t busy_ns;       /* monotonic, when the load was last heavy, at first of the opening */
     struct lahar_rest rest; /* what the next step has to wait for */
 
     pthread_mutex_t build_mutex; /* held during a step; before mutex */
@@ -342,8 +342,7 @@ static bool is_worth_it(struct lahar_resident_index *index)
     const uint64_t now = now_ns(index);
     const uint64_t queried = atomic_load_explicit(&index->queried_ns, memory_order_relaxed);
     sample_load(index, now);
-    return (queried != 0 && now - queried < QUERIES_RECENT_NS) || index->busy_ns == 0 ||
-           now - index->busy_ns >= CALM_NS;
+    return (queried != 0 && now - queried < QUERIES_RECENT_NS) || now - index->busy_ns >= CALM_NS;
 }
 
 static uint64_t slice_events(const struct lahar_resident_index *index)
@@ -494,6 +493,7 @@ lahar_status lahar_resident_index_create(lahar_store *store,
     }
     index->store = store;
     atomic_init(&index->queried_ns, 0);
+    index->busy_ns = now_ns(index); /* what a load does that begins now is not known yet */
     index->slices = make_set(index, NULL, 0, NULL);
     if (index->slices == NULL) {
         lahar_release(&store->allocator, index);

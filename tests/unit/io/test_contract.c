@@ -102,6 +102,31 @@ CONTRACT_TEST(io, fills_a_file_with_zeros_to_exactly_its_size)
     io->ops->close(io, file);
 }
 
+CONTRACT_TEST(io, reserves_a_file_that_reads_as_zeros_and_takes_writes)
+{
+    struct lahar_io *io = fixture->io;
+    struct lahar_io_file *file = fixture_open(fixture, "a", 0);
+    enum {
+        SIZE = 3 * 1024 * 1024 + 12345
+    };
+    char *expected = calloc(1, SIZE);
+    fixture_write(fixture, file, 100, "old content", 11);
+    cr_assert_eq(io->ops->reserve(io, file, SIZE, NULL), LAHAR_OK);
+    cr_assert_eq(fixture_size(fixture, file), SIZE);
+    /* What was there may stay: callers reserve files that are new. */
+    fixture_write(fixture, file, 100, expected, 11);
+    cr_assert(fixture_holds(fixture, file, 0, expected, SIZE));
+    memcpy(expected + 2000000, "in the midst", 12);
+    fixture_write(fixture, file, 2000000, "in the midst", 12);
+    cr_assert_eq(io->ops->sync(io, file, NULL), LAHAR_OK);
+    cr_assert_eq(fixture_size(fixture, file), SIZE);
+    cr_assert(fixture_holds(fixture, file, 0, expected, SIZE));
+    cr_assert_eq(io->ops->reserve(io, file, 0, NULL), LAHAR_OK);
+    cr_assert_eq(fixture_size(fixture, file), 0);
+    free(expected);
+    io->ops->close(io, file);
+}
+
 CONTRACT_TEST(io, moves_aligned_data_past_the_page_cache)
 {
     struct lahar_io *io = fixture->io;

@@ -45,6 +45,7 @@ static void meet_file_size_limit(enum backend_kind kind)
     cr_assert_eq(io->ops->write(io, file, 0, data, sizeof data, &error), LAHAR_NO_SPACE);
     cr_assert_eq(error.sys_errno, EFBIG);
     cr_assert_eq(io->ops->fill(io, file, 1 << 20, NULL), LAHAR_NO_SPACE);
+    cr_assert_eq(io->ops->reserve(io, file, 1 << 20, NULL), LAHAR_NO_SPACE);
     io->ops->queue_destroy(io, queue);
     io->ops->close(io, file);
     fixture_end(&fixture);

@@ -83,17 +83,18 @@ Test(sim_fault, runs_out_of_space_where_space_is_needed)
     arm(&scene, LAHAR_SIM_FAULT_ENOSPC, UINT64_MAX, NULL);
     cr_assert_eq(io->ops->write(io, scene.file, 0, "a", 1, NULL), LAHAR_NO_SPACE);
     cr_assert_eq(io->ops->fill(io, scene.file, 4096, NULL), LAHAR_NO_SPACE);
+    cr_assert_eq(io->ops->reserve(io, scene.file, 4096, NULL), LAHAR_NO_SPACE);
     cr_assert_eq(io->ops->open(io, "root/new", LAHAR_IO_WRITE | LAHAR_IO_CREATE, &other, NULL),
                  LAHAR_NO_SPACE);
     cr_assert_eq(io->ops->make_directory(io, "root/d", NULL), LAHAR_NO_SPACE);
     cr_assert_eq(
         fixture_run(&scene.fixture, scene.queue, LAHAR_IO_OP_WRITE, scene.file, 0, data, 1),
         -ENOSPC);
-    cr_assert_eq(strikes(&scene), 5);
+    cr_assert_eq(strikes(&scene), 6);
     cr_assert_eq(io->ops->sync(io, scene.file, NULL), LAHAR_OK);
     cr_assert_eq(io->ops->truncate(io, scene.file, 0, NULL), LAHAR_OK);
     cr_assert_eq(io->ops->unlink(io, "root/file", NULL), LAHAR_OK);
-    cr_assert_eq(strikes(&scene), 5);
+    cr_assert_eq(strikes(&scene), 6);
     end(&scene);
 }
 

@@ -14,6 +14,8 @@ static int names_errno;
 static uint64_t failure_count;
 static const struct lahar_io_ops *real_ops;
 static unsigned logged_count;
+static unsigned fill_count;
+static unsigned reserve_count;
 
 static lahar_status refuse(int sys_errno, lahar_error *error)
 {
@@ -43,6 +45,20 @@ static lahar_status sync_or_refuse(struct lahar_io *io, const char *path, lahar_
                             : real_ops->sync_directory(io, path, error);
 }
 
+static lahar_status fill_and_count(struct lahar_io *io, struct lahar_io_file *file, uint64_t size,
+                                   lahar_error *error)
+{
+    fill_count++;
+    return real_ops->fill(io, file, size, error);
+}
+
+static lahar_status reserve_and_count(struct lahar_io *io, struct lahar_io_file *file,
+                                      uint64_t size, lahar_error *error)
+{
+    reserve_count++;
+    return real_ops->reserve(io, file, size, error);
+}
+
 static void count_lines(void *context, lahar_log_level level, const char *line)
 {
     (void)context;
@@ -57,10 +73,14 @@ static void set_up(struct fixture *f, struct lahar_io_ops *ops, uint64_t seed)
     names_errno = 0;
     failure_count = 0;
     logged_count = 0;
+    fill_count = 0;
+    reserve_count = 0;
     real_ops = f->io->ops;
     *ops = *real_ops;
     ops->open = open_or_refuse;
     ops->sync_directory = sync_or_refuse;
+    ops->fill = fill_and_count;
+    ops->reserve = reserve_and_count;
     f->io->ops = ops;
     f->options.memory_bytes = 2 << 20; /* chunks of 64 KiB, 16 a file of 1 MiB */
     f->options.journal_count = 1;
@@ -202,4 +222,27 @@ Test(journal_files, that_fail_with_the_disk_poison)
         cr_assert_eq(f.error.sys_errno, EIO);
         tear_down(&f);
     }
+}
+
+/* Zeros are written ahead only where small durable writes profit: a load would wait for them. */
+Test(journal_files, of_loads_are_reserved_and_those_of_commits_filled)
+{
+    struct fixture f;
+    struct lahar_io_ops ops;
+    uint64_t id = 0;
+    set_up(&f, &ops, 40);
+    cr_assert_eq(fill_count, 1);
+    cr_assert_gt(fill(&f), 1000);
+    cr_assert_gt(reserve_count, 0);
+    cr_assert_eq(fill_count, 1);
+    tear_down(&f);
+    set_up(&f, &ops, 41);
+    for (int i = 0; i < 5000; i++) {
+        cr_assert_eq(fixture_append(&f, 0, ROW, LAHAR_DURABILITY_COMMIT, LAHAR_WAIT_FOREVER, &id),
+                     LAHAR_OK);
+        lahar_journals_forget(f.journals, id);
+    }
+    cr_assert_gt(fill_count, 1);
+    cr_assert_eq(reserve_count, 0);
+    tear_down(&f);
 }
