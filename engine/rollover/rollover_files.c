@@ -2,7 +2,7 @@
  *
  * Each row is decoded once, into the columns of a block; the shard is built from those columns,
  * so that a value that repeats is looked up once a block. Threads of the crew make blocks at the
- * same time, each of a run of rows that is cut off the part when a thread is free; the index takes
+ * same time, each of a run of the part's rows, the next one when a thread is free; the index takes
  * them in their order. Files have temporary names until they are whole and synced. */
 #include "engine/rollover/rollover_files.h"
 
@@ -23,22 +23,6 @@ enum {
     PARALLEL_RAW_BYTES_MIN = 1024 * 1024
 };
 
-/* --- cutting a part into blocks -------------------------------------------------------- */
-
-/* Where a row of the group begins. */
-struct row_place {
-    size_t batch;   /* of the group's batches */
-    size_t offset;  /* in its rows */
-    uint32_t event; /* of the batch */
-};
-
-/* The rows of one block. */
-struct row_run {
-    struct row_place start;
-    uint32_t row_count; /* of the part's stream */
-    uint32_t number;    /* of the block */
-};
-
 struct part_writing {
     lahar_store *store;
     const struct lahar_rollover_group_range *range;
@@ -47,25 +31,33 @@ struct part_writing {
 
     /* Guarded by lock. */
     pthread_mutex_t lock;
-    struct row_place next;
-    uint32_t next_number;
+    uint32_t next_run;   /* which is the number of its block too */
     lahar_status status; /* of the first failure */
     lahar_error error;
 };
 
-/* The row at the place; NULL behind the part's last batch. A batch without rows of the stream is
- * passed over. */
+/* --- filling a block --------------------------------------------------------------------- */
+
+/* Where a row of the group begins. */
+struct row_place {
+    size_t batch;    /* of the group's batches */
+    uint32_t offset; /* in its rows */
+    uint32_t event;  /* of the batch */
+};
+
+/* The row at the place; NULL behind the last batch. A batch without rows of the stream is passed
+ * over. */
 static const uint8_t *row_at(const struct part_writing *writing, struct row_place *place,
                              size_t *left_out)
 {
     const struct lahar_rollover_group_range *range = writing->range;
     const uint64_t bit = UINT64_C(1) << (writing->part->stream % 64);
-    while (place->batch <= writing->part->last_batch &&
+    while (place->batch < range->batch_count &&
            (place->event == range->batches[place->batch].event_count ||
             (range->stream_masks[place->batch] & bit) == 0)) {
         *place = (struct row_place){.batch = place->batch + 1};
     }
-    if (place->batch > writing->part->last_batch) {
+    if (place->batch == range->batch_count) {
         return NULL;
     }
     const struct lahar_resident_batch *batch = &range->batches[place->batch];
@@ -73,59 +65,25 @@ static const uint8_t *row_at(const struct part_writing *writing, struct row_plac
     return batch->rows + place->offset;
 }
 
-static lahar_status fail_short_row(const struct part_writing *writing,
-                                   const struct row_place *place, lahar_error *error)
+static lahar_status fail_short(const struct part_writing *writing, lahar_error *error)
 {
-    const struct lahar_resident_batch *batch = &writing->range->batches[place->batch];
-    return lahar_fail(error, LAHAR_CORRUPT, "the row of event %llu is cut short",
-                      (unsigned long long)(batch->first_id + place->event));
+    return lahar_fail(error, LAHAR_CORRUPT, "rows of events %llu..%llu are cut short",
+                      (unsigned long long)writing->range->first_id,
+                      (unsigned long long)writing->range->end_id - 1);
 }
 
-/* With the lock held: the rows of the next block, none when there are no more. */
-static lahar_status cut_run(struct part_writing *writing, struct row_run *run_out,
-                            lahar_error *error)
-{
-    struct row_place place = writing->next;
-    const uint8_t *row = NULL;
-    size_t left = 0;
-    uint64_t raw_size = 0;
-    run_out->row_count = 0;
-    while ((row = row_at(writing, &place, &left)) != NULL) {
-        const uint32_t size = lahar_row_size(row, left);
-        if (size == 0) {
-            return fail_short_row(writing, &place, error);
-        }
-        if (lahar_row_stream(row) == writing->part->stream) {
-            if (run_out->row_count != 0 && raw_size + size > LAHAR_BLOCK_RAW_SIZE) {
-                break;
-            }
-            if (run_out->row_count++ == 0) {
-                run_out->start = place;
-            }
-            raw_size += size;
-        }
-        place.offset += size;
-        place.event++;
-    }
-    writing->next = place;
-    run_out->number = writing->next_number;
-    writing->next_number += run_out->row_count != 0;
-    return LAHAR_OK;
-}
-
-/* --- filling a block --------------------------------------------------------------------- */
-
-static lahar_status fill_block(const struct part_writing *writing, const struct row_run *run,
+static lahar_status fill_block(const struct part_writing *writing,
+                               const struct lahar_rollover_run *run,
                                struct lahar_block_writer *writer, lahar_error *error)
 {
-    struct row_place place = run->start;
+    struct row_place place = {run->batch, run->offset, run->event};
     const uint8_t *row = NULL;
     size_t left = 0;
     for (uint32_t added = 0; added < run->row_count;) {
         row = row_at(writing, &place, &left);
         const uint32_t size = row == NULL ? 0 : lahar_row_size(row, left);
         if (size == 0) {
-            return fail_short_row(writing, &place, error);
+            return fail_short(writing, error);
         }
         if (lahar_row_stream(row) == writing->part->stream) {
             const struct lahar_resident_batch *batch = &writing->range->batches[place.batch];
@@ -142,16 +100,17 @@ static lahar_status fill_block(const struct part_writing *writing, const struct 
     return LAHAR_OK;
 }
 
-static lahar_status make_block(struct part_writing *writing, const struct row_run *run,
-                               lahar_error *error)
+static lahar_status make_block(struct part_writing *writing, uint32_t number, lahar_error *error)
 {
+    const struct lahar_rollover_run *runs =
+        (const struct lahar_rollover_run *)(const void *)writing->part->runs.data;
     struct lahar_block_slot *slot = NULL;
     lahar_status status = lahar_block_order_take(writing->order, &slot, error);
     if (status == LAHAR_OK) {
-        status = fill_block(writing, run, lahar_block_slot_writer(slot), error);
+        status = fill_block(writing, &runs[number], lahar_block_slot_writer(slot), error);
     }
     if (status == LAHAR_OK) {
-        return lahar_block_order_put(writing->order, run->number, slot, error);
+        return lahar_block_order_put(writing->order, number, slot, error);
     }
     lahar_block_order_fail(writing->order, slot, status, error);
     return status;
@@ -173,25 +132,26 @@ static bool make_next_block(void *context)
 {
     struct part_writing *writing = context;
     lahar_store *store = writing->store;
-    struct row_run run = {.row_count = 0};
+    const size_t run_count = writing->part->runs.size / sizeof(struct lahar_rollover_run);
+    uint32_t number = 0;
     lahar_error error = {0};
     const bool is_stopping = store->config.start_threads && lahar_store_is_stopping(store);
     (void)pthread_mutex_lock(&writing->lock);
-    const bool has_failed = writing->status != LAHAR_OK;
-    lahar_status status = LAHAR_OK;
-    if (is_stopping) {
-        status = lahar_fail(&error, LAHAR_CANCELLED, "the store is closing");
-    } else if (!has_failed) {
-        status = cut_run(writing, &run, &error);
+    const bool has_next = writing->status == LAHAR_OK && writing->next_run < run_count;
+    if (has_next) {
+        number = writing->next_run++;
     }
     (void)pthread_mutex_unlock(&writing->lock);
-    if (status == LAHAR_OK && run.row_count != 0) {
-        status = make_block(writing, &run, &error);
+    if (!has_next) {
+        return false;
     }
+    const lahar_status status = is_stopping
+                                    ? lahar_fail(&error, LAHAR_CANCELLED, "the store is closing")
+                                    : make_block(writing, number, &error);
     if (status != LAHAR_OK) {
         note_failure(writing, status, &error);
     }
-    return status == LAHAR_OK && run.row_count != 0;
+    return status == LAHAR_OK;
 }
 
 /* Adds the part's events in id order. */
@@ -199,11 +159,8 @@ static lahar_status add_part(lahar_store *store, const struct lahar_rollover_gro
                              const struct lahar_rollover_part *part,
                              struct lahar_segment_writer *writer, lahar_error *error)
 {
-    struct part_writing writing = {.store = store,
-                                   .range = range,
-                                   .part = part,
-                                   .order = lahar_segment_writer_order(writer),
-                                   .next = {.batch = part->first_batch}};
+    struct part_writing writing = {
+        .store = store, .range = range, .part = part, .order = lahar_segment_writer_order(writer)};
     (void)pthread_mutex_init(&writing.lock, NULL);
     if (part->raw_bytes < PARALLEL_RAW_BYTES_MIN) {
         while (make_next_block(&writing)) {

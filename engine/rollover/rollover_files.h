@@ -7,13 +7,21 @@
 #include "engine/rollover/file_writing.h"
 #include "engine/store/store_state.h"
 
+/* The rows of one block: so many of a part from one on. */
+struct lahar_rollover_run {
+    size_t batch;    /* of the group's batches, the one with the first row */
+    uint32_t offset; /* of the first row in its rows */
+    uint32_t event;  /* its number in the batch */
+    uint32_t row_count;
+};
+
 /* The part of a group that belongs to one stream. */
 struct lahar_rollover_part {
     uint32_t stream;
     uint64_t event_count;
     uint64_t raw_bytes;
-    size_t first_batch; /* of the group's batches, the first and the last with events of it */
-    size_t last_batch;
+    struct lahar_buffer runs; /* struct lahar_rollover_run: a block each, in order */
+    uint64_t run_bytes;       /* of rows in the last one */
 };
 
 struct lahar_rollover_group_range {

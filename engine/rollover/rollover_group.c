@@ -17,12 +17,17 @@
 
 #define VIEW_WAIT_NS UINT64_C(1000000000)
 
+enum {
+    FETCH_COUNT = 8 /* batches whose rows are fetched side by side */
+};
+
 /* Everything of one attempt; owned by lahar_rollover_group. */
 struct attempt {
     lahar_store *store;
     struct lahar_rollover_group_range range;
     uint64_t *stream_masks;
     struct lahar_rollover_part *parts; /* by order of stream */
+    uint32_t stream_count;             /* parts whose runs are to be released */
     struct lahar_manifest_file *entries;
     struct lahar_stored_file **files;
     uint32_t file_count; /* entries and files made so far */
@@ -63,7 +68,47 @@ static void choose_batches(struct attempt *attempt, const struct lahar_resident_
     range->end_id = is_cut_short ? view->batches[end].first_id : cut_id;
 }
 
-/* Counts the group's events by stream and notes where they are. */
+/* Goes over the heads of the rows of some batches side by side: the size of each row leads to the
+ * next, and one by one every step would wait for memory. */
+static void fetch_rows(const struct lahar_resident_batch *batches, size_t count)
+{
+    const uint8_t *rows[FETCH_COUNT];
+    size_t left[FETCH_COUNT];
+    for (size_t k = 0; k < count; k++) {
+        rows[k] = batches[k].rows;
+        left[k] = batches[k].rows_size;
+    }
+    for (bool goes_on = true; goes_on;) {
+        goes_on = false;
+        for (size_t k = 0; k < count; k++) {
+            const uint32_t size = lahar_row_size(rows[k], left[k]);
+            rows[k] += size;
+            __builtin_prefetch(rows[k]);
+            left[k] = size == 0 ? 0 : left[k] - size;
+            goes_on = goes_on || left[k] != 0;
+        }
+    }
+}
+
+/* Adds a row to the block that is being filled with rows of the part, or begins the next one. */
+static bool note_row(struct lahar_rollover_part *part, const struct lahar_rollover_run *start,
+                     uint32_t size)
+{
+    const size_t end = part->runs.size;
+    if (end == 0 || part->run_bytes + size > LAHAR_BLOCK_RAW_SIZE) {
+        part->run_bytes = 0;
+        lahar_buffer_put(&part->runs, start, sizeof *start);
+    } else {
+        struct lahar_rollover_run *runs = (struct lahar_rollover_run *)(void *)part->runs.data;
+        runs[end / sizeof runs[0] - 1].row_count++;
+    }
+    part->run_bytes += size;
+    part->event_count++;
+    part->raw_bytes += size;
+    return !part->runs.has_failed;
+}
+
+/* Counts the group's events by stream, and parts those of each into blocks. */
 static lahar_status find_parts(struct attempt *attempt, lahar_error *error)
 {
     lahar_store *store = attempt->store;
@@ -78,24 +123,30 @@ static lahar_status find_parts(struct attempt *attempt, lahar_error *error)
                           range->batch_count);
     }
     range->stream_masks = attempt->stream_masks;
+    for (uint32_t stream = 0; stream < stream_count; stream++) {
+        lahar_buffer_init(&attempt->parts[stream].runs, &store->allocator);
+    }
+    attempt->stream_count = stream_count;
     for (size_t i = 0; i < range->batch_count; i++) {
         const struct lahar_resident_batch *batch = &range->batches[i];
         const uint8_t *row = batch->rows;
         size_t left = batch->rows_size;
+        if (i % FETCH_COUNT == 0) {
+            const size_t ahead = range->batch_count - i;
+            fetch_rows(batch, ahead < FETCH_COUNT ? ahead : (size_t)FETCH_COUNT);
+        }
         for (uint32_t k = 0; k < batch->event_count; k++) {
             const uint32_t size = lahar_row_size(row, left);
-            const uint32_t stream = size == 0 ? UINT32_MAX : lahar_load_u32(row + 4);
+            const uint32_t stream = size == 0 ? UINT32_MAX : lahar_row_stream(row);
             if (stream >= stream_count) {
                 return lahar_fail(error, LAHAR_CORRUPT, "the row of event %llu is damaged",
                                   (unsigned long long)(batch->first_id + k));
             }
-            struct lahar_rollover_part *part = &attempt->parts[stream];
-            if (part->event_count == 0) {
-                part->first_batch = i;
+            const struct lahar_rollover_run start = {i, (uint32_t)(row - batch->rows), k, 1};
+            if (!note_row(&attempt->parts[stream], &start, size)) {
+                return lahar_fail(error, LAHAR_NO_MEMORY, "no memory to roll over %zu batches",
+                                  range->batch_count);
             }
-            part->last_batch = i;
-            part->event_count++;
-            part->raw_bytes += size;
             attempt->stream_masks[i] |= UINT64_C(1) << (stream % 64);
             row += size;
             left -= size;
@@ -103,7 +154,9 @@ static lahar_status find_parts(struct attempt *attempt, lahar_error *error)
     }
     for (uint32_t stream = 0; stream < stream_count; stream++) {
         if (attempt->parts[stream].event_count != 0) {
-            attempt->parts[range->part_count] = attempt->parts[stream];
+            const struct lahar_rollover_part part = attempt->parts[stream];
+            lahar_buffer_init(&attempt->parts[stream].runs, &store->allocator);
+            attempt->parts[range->part_count] = part;
             attempt->parts[range->part_count++].stream = stream;
         }
     }
@@ -260,6 +313,9 @@ lahar_status lahar_rollover_group(lahar_store *store, uint64_t cut_id, uint64_t 
     }
     lahar_release(&store->allocator, attempt.files);
     lahar_release(&store->allocator, attempt.entries);
+    for (uint32_t i = 0; i < attempt.stream_count; i++) {
+        lahar_buffer_deinit(&attempt.parts[i].runs);
+    }
     lahar_release(&store->allocator, attempt.parts);
     lahar_release(&store->allocator, attempt.stream_masks);
     lahar_offset_table_deinit(&attempt.offsets);
