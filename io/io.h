@@ -95,8 +95,8 @@ struct lahar_io_ops {
     lahar_status (*fill)(struct lahar_io *io, struct lahar_io_file *file, uint64_t size,
                          lahar_error *error);
     /* The same of an empty file without writing: the space is reserved, every byte reads as 0, and
-     * the first write to a place changes metadata. Much quicker than fill where the file system can do so, fill
-     * itself where it cannot. Not synced. */
+     * the first write to a place changes metadata. Much quicker than fill where the file system can
+     * do so, fill itself where it cannot. Not synced. */
     lahar_status (*reserve)(struct lahar_io *io, struct lahar_io_file *file, uint64_t size,
                             lahar_error *error);
     lahar_status (*truncate)(struct lahar_io *io, struct lahar_io_file *file, uint64_t size,

@@ -193,8 +193,8 @@ static void *run_writer(void *argument)
 bool lahar_journals_prepare_file(struct lahar_journals *journals)
 {
     lahar_error error = {0};
-    const bool is_for_commits = journals->durability == LAHAR_DURABILITY_COMMIT ||
-                                lahar_journals_expects_commits(journals);
+    const bool is_for_commits =
+        journals->durability == LAHAR_DURABILITY_COMMIT || lahar_journals_expects_commits(journals);
     const lahar_status status =
         lahar_segment_pool_prepare(&journals->files, is_for_commits, &error);
     const bool is_short =

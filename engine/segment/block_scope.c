@@ -94,8 +94,7 @@ static void link_counted(struct lahar_block_scope *scope)
         struct lahar_block_node *node = &scope->nodes[i];
         const struct lahar_block_element *element = &scope->elements[node->label / 2];
         const bool has_slot = (node->label & 1) == 0 || element->is_unnamed;
-        node->counted =
-            element->rows != NULL && has_slot ? i : scope->nodes[node->parent].counted;
+        node->counted = element->rows != NULL && has_slot ? i : scope->nodes[node->parent].counted;
     }
 }
 

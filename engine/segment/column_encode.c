@@ -263,7 +263,8 @@ static bool encode_codes(struct lahar_column_encoder *encoder, struct lahar_plac
                          const struct lahar_placed_column *columns)
 {
     const struct lahar_column *column = placed->column;
-    const enum lahar_block_group group = column->dense.are_codes ? LAHAR_GROUP_DENSE : placed->group;
+    const enum lahar_block_group group =
+        column->dense.are_codes ? LAHAR_GROUP_DENSE : placed->group;
     struct lahar_buffer *buffer = &encoder->groups[group];
     const size_t start = buffer->size;
     placed->codes = (struct lahar_section){group, (uint32_t)start, 0};

@@ -187,8 +187,7 @@ static bool end_mirror(struct lahar_column *column)
 static bool is_beside_followed(const struct lahar_column *column)
 {
     const struct lahar_column *followed = column->followed;
-    if (column->slot_count + column->cell_count != followed->slot_count ||
-        !followed->is_in_order) {
+    if (column->slot_count + column->cell_count != followed->slot_count || !followed->is_in_order) {
         return false;
     }
     const uint32_t *rows = lahar_column_rows(followed) + column->slot_count;

@@ -70,9 +70,9 @@ struct lahar_column {
     /* So far each slot has had the code that its row has in the followed column, which guesses
      * would only repeat. */
     bool is_mirror;
-    uint32_t followed_slots;     /* slots of this block of which the guess was right or the first */
-    uint32_t followed_codes;     /* codes of the followed column that these slots met */
-    struct lahar_cell *cells;    /* waiting */
+    uint32_t followed_slots;  /* slots of this block of which the guess was right or the first */
+    uint32_t followed_codes;  /* codes of the followed column that these slots met */
+    struct lahar_cell *cells; /* waiting */
     uint32_t cell_count;
     uint32_t cell_capacity;
     const lahar_allocator *allocator;

@@ -64,8 +64,7 @@ static size_t count_repeats(const uint8_t *data, size_t size)
 
 bool lahar_density_is_dense(const uint8_t *data, size_t size)
 {
-    return size >= SECTION_SIZE_MIN &&
-           entropy_size(data, size) >= size - size / SAVED_SHARE &&
+    return size >= SECTION_SIZE_MIN && entropy_size(data, size) >= size - size / SAVED_SHARE &&
            count_repeats(data, size) < size / REPEAT_SHARE;
 }
 
@@ -78,9 +77,9 @@ static bool is_section_dense(const struct lahar_column_encoder *encoder,
     }
     const bool is_long = section->group >= LAHAR_GROUP_COUNT;
     const uint8_t *data =
-        is_long ? lahar_column_encoder_long_text(encoder, section->group - LAHAR_GROUP_COUNT)
-                      ->data.data
-                : encoder->groups[section->group].data + section->offset;
+        is_long
+            ? lahar_column_encoder_long_text(encoder, section->group - LAHAR_GROUP_COUNT)->data.data
+            : encoder->groups[section->group].data + section->offset;
     return lahar_density_is_dense(data, section->size < JUDGED_SIZE_MAX ? section->size
                                                                         : JUDGED_SIZE_MAX);
 }

@@ -38,8 +38,7 @@ static inline bool lahar_hex_parse_sixteen(uint64_t first, uint64_t second, uint
     const __m128i digits = _mm_set_epi64x((int64_t)second, (int64_t)first);
     const __m128i decimals = _mm_sub_epi8(digits, _mm_set1_epi8('0'));
     const __m128i letters = _mm_sub_epi8(digits, _mm_set1_epi8('a'));
-    const __m128i are_decimals =
-        _mm_cmpeq_epi8(_mm_min_epu8(decimals, _mm_set1_epi8(9)), decimals);
+    const __m128i are_decimals = _mm_cmpeq_epi8(_mm_min_epu8(decimals, _mm_set1_epi8(9)), decimals);
     const __m128i are_letters = _mm_cmpeq_epi8(_mm_min_epu8(letters, _mm_set1_epi8(5)), letters);
     const __m128i values =
         _mm_or_si128(_mm_and_si128(are_decimals, decimals),
@@ -63,8 +62,8 @@ static inline uint64_t lahar_hex_print_eight(uint32_t bytes)
 {
     const uint64_t fours = (bytes | (uint64_t)bytes << 16) & UINT64_C(0x0000ffff0000ffff);
     const uint64_t pairs = (fours | fours << 8) & UINT64_C(0x00ff00ff00ff00ff);
-    const uint64_t values = (pairs >> 4 & UINT64_C(0x000f000f000f000f)) |
-                            (pairs & UINT64_C(0x000f000f000f000f)) << 8;
+    const uint64_t values =
+        (pairs >> 4 & UINT64_C(0x000f000f000f000f)) | (pairs & UINT64_C(0x000f000f000f000f)) << 8;
     const uint64_t letters = (values + 6 * LAHAR_HEX_ONES) >> 4 & LAHAR_HEX_ONES;
     return values + 0x30 * LAHAR_HEX_ONES + 0x27 * letters;
 }

@@ -30,7 +30,7 @@ struct lahar_segment_writer {
     struct lahar_io_file *file;
     struct lahar_buffer pending; /* not yet written */
     uint64_t written_bytes;
-    uint64_t synced_bytes; /* on the way, of a file that is copied */
+    uint64_t synced_bytes;      /* on the way, of a file that is copied */
     struct lahar_buffer blocks; /* struct lahar_block_info each */
 
     bool has_failed;

@@ -28,8 +28,9 @@ uint64_t lahar_text_plan_charge(const struct lahar_block *block,
                                 const struct lahar_block_column *texts);
 
 /* One text of a column whose texts are not all put together yet, in the block or in the arena.
- * rows: of the element that the column belongs to. *is_read_out: false when the column must be decoded whole, because it holds what cannot be read
- * singly or because so many were read singly that it is cheaper. Any thread. */
+ * rows: of the element that the column belongs to. *is_read_out: false when the column must be
+ * decoded whole, because it holds what cannot be read singly or because so many were read singly
+ * that it is cheaper. Any thread. */
 lahar_status lahar_block_text_at(struct lahar_block *block, uint32_t column, const uint32_t *rows,
                                  uint32_t slot, struct lahar_arena *arena, lahar_bytes *text_out,
                                  bool *is_read_out, lahar_error *error);

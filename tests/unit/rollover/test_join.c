@@ -552,7 +552,8 @@ static void roll_large_group(struct store_fixture *fixture, uint32_t stream, uin
         SIZE = 128 * 1024
     };
     static char texts[COUNT][SIZE];
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+ ";
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+ ";
     lahar_batch *batch = NULL;
     lahar_error error = {0};
     cr_assert_eq(lahar_batch_create(fixture->store, &batch, &error), LAHAR_OK);
