@@ -1,6 +1,6 @@
-/* Sorting by eight bytes at a time: a radix sort of the prefixes settles nearly all, the few that
- * tie are sorted again from behind what they have in common. Depth is bounded by the size of a term
- * (255 bytes, eight a level). */
+/* Sorting by up to eight bytes at a time: a radix sort of the first bytes of the prefixes settles
+ * nearly all, the few that tie are sorted again from behind what they have in common. Depth is
+ * bounded by the size of a term (255 bytes, at least one a level). */
 #include "index/term_sort.h"
 
 #include <stdlib.h>
@@ -9,7 +9,8 @@
 enum {
     /* Below this many items insertion is faster than counting bytes. */
     INSERTION_COUNT = 24,
-    PREFIX_SIZE = 8
+    PREFIX_SIZE = 8,
+    PLACES_AN_ITEM = 8 /* with so many, one item in eight still has to be told from another */
 };
 
 static int compare_bytes(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size)
@@ -64,34 +65,66 @@ static void insertion_sort(struct lahar_term_item *items, size_t count)
     }
 }
 
-/* By prefix, lowest byte first, passing over bytes that all items share. */
-static void radix_sort(struct lahar_term_item *items, struct lahar_term_item *scratch, size_t count)
+/* How often each value of the prefix's byte at shift comes; returns how many different ones there
+ * are. */
+static size_t count_bytes(const struct lahar_term_item *items, size_t count, unsigned shift,
+                          uint32_t counts[256])
 {
-    struct lahar_term_item *from = items;
-    struct lahar_term_item *to = scratch;
+    memset(counts, 0, 256 * sizeof counts[0]);
+    for (size_t i = 0; i < count; i++) {
+        counts[items[i].prefix >> shift & 0xff]++;
+    }
+    size_t different = 0;
+    for (size_t i = 0; i < 256; i++) {
+        different += counts[i] != 0;
+    }
+    return different;
+}
+
+/* Moves items into the order of the byte at shift, keeping that of items that agree in it. */
+static void distribute(const struct lahar_term_item *from, struct lahar_term_item *to, size_t count,
+                       unsigned shift, const uint32_t counts[256])
+{
+    uint32_t starts[256];
+    uint32_t start = 0;
+    for (size_t i = 0; i < 256; i++) {
+        starts[i] = start;
+        start += counts[i];
+    }
+    for (size_t i = 0; i < count; i++) {
+        to[starts[from[i].prefix >> shift & 0xff]++] = from[i];
+    }
+}
+
+/* By the first bytes of the prefix, as many as tell most items apart, lowest first, passing over
+ * bytes that all items share. Returns the bits of these bytes. */
+static uint64_t radix_sort(struct lahar_term_item *items, struct lahar_term_item *scratch,
+                           size_t count)
+{
+    uint32_t counts[PREFIX_SIZE][256];
+    unsigned shifts[PREFIX_SIZE];
     uint64_t all_and = UINT64_MAX;
     uint64_t all_or = 0;
     for (size_t i = 0; i < count; i++) {
         all_and &= items[i].prefix;
         all_or |= items[i].prefix;
     }
-    for (unsigned shift = 0; shift < 64; shift += 8) {
-        if (((all_and ^ all_or) >> shift & 0xff) == 0) {
-            continue;
+    size_t passes = 0;
+    uint64_t places = 1; /* that the items could have by these bytes */
+    uint64_t sorted = 0;
+    for (unsigned shift = 64; shift > 0 && places < (uint64_t)count * PLACES_AN_ITEM;) {
+        shift -= 8;
+        sorted |= UINT64_C(0xff) << shift;
+        if (((all_and ^ all_or) >> shift & 0xff) != 0) {
+            places *= count_bytes(items, count, shift, counts[passes]);
+            shifts[passes++] = shift;
         }
-        size_t starts[256] = {0};
-        for (size_t i = 0; i < count; i++) {
-            starts[from[i].prefix >> shift & 0xff]++;
-        }
-        size_t start = 0;
-        for (size_t i = 0; i < 256; i++) {
-            const size_t n = starts[i];
-            starts[i] = start;
-            start += n;
-        }
-        for (size_t i = 0; i < count; i++) {
-            to[starts[from[i].prefix >> shift & 0xff]++] = from[i];
-        }
+    }
+    struct lahar_term_item *from = items;
+    struct lahar_term_item *to = scratch;
+    while (passes > 0) {
+        passes--;
+        distribute(from, to, count, shifts[passes], counts[passes]);
         struct lahar_term_item *swap = from;
         from = to;
         to = swap;
@@ -99,6 +132,7 @@ static void radix_sort(struct lahar_term_item *items, struct lahar_term_item *sc
     if (from != items) {
         memcpy(items, from, count * sizeof *items);
     }
+    return sorted;
 }
 
 /* Bytes from depth on that all items have in common. */
@@ -158,14 +192,16 @@ static void sort_from(struct lahar_term_item *items, struct lahar_term_item *scr
         insertion_sort(items, count);
         return;
     }
-    radix_sort(items, scratch, count);
+    const uint64_t sorted = radix_sort(items, scratch, count);
     for (size_t i = 0; i < count;) {
         size_t end = i + 1;
-        while (end < count && items[end].prefix == items[i].prefix) {
+        while (end < count && ((items[end].prefix ^ items[i].prefix) & sorted) == 0) {
             end++;
         }
-        if (end - i > 1) {
+        if (end - i >= INSERTION_COUNT) {
             sort_from(items + i, scratch, end - i, depth);
+        } else {
+            insertion_sort(items + i, end - i);
         }
         i = end;
     }
