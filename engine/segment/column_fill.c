@@ -224,13 +224,11 @@ static bool find_firsts(struct lahar_column *column, const struct parting *parti
 {
     const uint32_t base = column->entry_count;
     bool is_as_expected = true;
+    if (!lahar_column_find_cells(column, parting->firsts, parting->first_count, parting->found)) {
+        return false;
+    }
     for (uint32_t k = 0; k < parting->first_count; k++) {
-        uint32_t *code = &parting->found[k];
-        if (!find(column, &column->cells[parting->firsts[k]], code)) {
-            return false;
-        }
-        column->last_code = *code;
-        is_as_expected = is_as_expected && *code == base + k;
+        is_as_expected = is_as_expected && parting->found[k] == base + k;
     }
     if (is_as_expected) {
         return true;
@@ -293,17 +291,6 @@ static bool follow(struct lahar_column *column, struct parting *parting)
 }
 
 /* --- the whole ------------------------------------------------------------------------------ */
-
-static bool find_all(struct lahar_column *column, const struct parting *parting)
-{
-    for (uint32_t i = 0; i < column->cell_count; i++) {
-        if (!find(column, &column->cells[i], &parting->codes[i])) {
-            return false;
-        }
-        column->last_code = parting->codes[i];
-    }
-    return true;
-}
 
 static bool append_all(struct lahar_column *column, const struct parting *parting)
 {
@@ -373,7 +360,8 @@ bool lahar_column_fill(struct lahar_column *column, uint32_t row_count,
         is_filled = follow(column, &parting);
     } else {
         column->is_mirror = false;
-        is_filled = column->is_hashed ? find_all(column, &parting) : append_all(column, &parting);
+        is_filled = column->is_hashed ? lahar_column_find_cells(column, NULL, count, parting.codes)
+                                      : append_all(column, &parting);
     }
     if (is_filled) {
         add_slots(column, parting.codes);

@@ -300,6 +300,89 @@ bool lahar_column_find_fixed(struct lahar_column *column, const uint8_t *data, s
     return put_hashed_entry(column, hash, data, size);
 }
 
+/* Where a column of bytes looks for repeats; until an entry is added. */
+struct lookup {
+    const uint32_t *table;
+    const uint32_t *hashes;
+    const uint32_t *ends;
+    const uint8_t *data;
+    uint32_t mask;
+};
+
+static inline struct lookup lookup_of(const struct lahar_column *column)
+{
+    return (struct lookup){.table = column->table,
+                           .hashes = (const uint32_t *)(const void *)column->hashes.data,
+                           .ends = lahar_column_ends(column),
+                           .data = column->data.data,
+                           .mask = column->table_mask};
+}
+
+static ALWAYS_INLINE bool entry_is(const struct lookup *lookup, uint32_t entry, const uint8_t *data,
+                                   uint32_t size)
+{
+    const uint32_t start = entry == 0 ? 0 : lookup->ends[entry - 1];
+    return lookup->ends[entry] - start == size &&
+           (size == 0 || lahar_bytes_equal(lookup->data + start, data, size));
+}
+
+/* The code of a value + 1, 0 when there is none yet. */
+static ALWAYS_INLINE uint32_t look_up(const struct lookup *lookup, uint32_t hash,
+                                      const uint8_t *data, uint32_t size)
+{
+    uint32_t at = hash & lookup->mask;
+    while (lookup->table[at] != 0 && !(lookup->hashes[lookup->table[at] - 1] == hash &&
+                                       entry_is(lookup, lookup->table[at] - 1, data, size))) {
+        at = (at + 1) & lookup->mask;
+    }
+    return lookup->table[at];
+}
+
+static bool find_bytes_cells(struct lahar_column *column, const uint32_t *numbers, uint32_t count,
+                             uint32_t *codes_out)
+{
+    const struct lahar_cell *cells = column->cells;
+    if (!grow_table(column)) {
+        return false;
+    }
+    struct lookup lookup = lookup_of(column);
+    uint32_t code = column->last_code;
+    for (uint32_t k = 0; k < count; k++) {
+        const struct lahar_cell *cell = &cells[numbers == NULL ? k : numbers[k]];
+        if (column->entry_count == 0 || !entry_is(&lookup, code, cell->data, cell->size)) {
+            const uint32_t hash = hash_bytes(cell->data, cell->size);
+            const uint32_t found = look_up(&lookup, hash, cell->data, cell->size);
+            code = found == 0 ? column->entry_count : found - 1;
+            if (found == 0) {
+                if (!put_hashed_entry(column, hash, cell->data, cell->size)) {
+                    return false;
+                }
+                lookup = lookup_of(column);
+            }
+        }
+        codes_out[k] = code;
+    }
+    column->last_code = code;
+    return true;
+}
+
+bool lahar_column_find_cells(struct lahar_column *column, const uint32_t *numbers, uint32_t count,
+                             uint32_t *codes_out)
+{
+    if (column->kind == LAHAR_COLUMN_BYTES) {
+        return find_bytes_cells(column, numbers, count, codes_out);
+    }
+    const size_t size = column->kind == LAHAR_COLUMN_UUID ? sizeof(lahar_uuid) : sizeof(uint64_t);
+    for (uint32_t k = 0; k < count; k++) {
+        const struct lahar_cell *cell = &column->cells[numbers == NULL ? k : numbers[k]];
+        if (!lahar_column_find_fixed(column, cell->data, size, &codes_out[k])) {
+            return false;
+        }
+        column->last_code = codes_out[k];
+    }
+    return true;
+}
+
 bool lahar_column_add_bytes(struct lahar_column *column, uint32_t row, const void *data,
                             size_t size)
 {

@@ -107,6 +107,10 @@ bool lahar_column_find_bytes(struct lahar_column *column, const void *data, size
 /* The same for a value of 8 or 16 bytes. */
 bool lahar_column_find_fixed(struct lahar_column *column, const uint8_t *data, size_t size,
                              uint32_t *code_out);
+/* The same for many cells of a column that looks for repeats: those with the given numbers, or the
+ * first ones where numbers is NULL, in that order. */
+bool lahar_column_find_cells(struct lahar_column *column, const uint32_t *numbers, uint32_t count,
+                             uint32_t *codes_out);
 /* Makes room for so many more cells, or slots; false when memory is refused. */
 bool lahar_column_grow_cells(struct lahar_column *column);
 bool lahar_column_reserve_slots(struct lahar_column *column, uint32_t count);
