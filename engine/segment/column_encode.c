@@ -349,29 +349,46 @@ static inline uint64_t parse_eight_digits(uint64_t text, uint64_t *wrong)
     return (fours * 10000 + (fours >> 32)) & UINT32_MAX;
 }
 
+/* Goes on with a number by so many digits; what is behind them can be read up to
+ * LAHAR_CELL_SLACK. False when one of them is none. */
+static inline bool parse_digits(const uint8_t *data, uint32_t size, uint64_t *value)
+{
+    uint64_t wrong = 0;
+    uint32_t i = 0;
+    for (; size - i >= 8; i += 8) {
+        *value = *value * 100000000 + parse_eight_digits(lahar_load_u64(data + i), &wrong);
+    }
+    if (i < size) {
+        static const uint64_t powers[8] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
+        /* The rest as the last of eight digits, with zeros in front. */
+        const uint32_t bits = 8 * (size - i);
+        const uint64_t digits =
+            lahar_load_u64(data + i) << (64 - bits) | (0x30 * LAHAR_HEX_ONES) >> bits;
+        *value = *value * powers[size - i] + parse_eight_digits(digits, &wrong);
+    }
+    return wrong == 0;
+}
+
 static bool parse_decimal(const uint8_t *data, uint32_t size, uint64_t *value_out)
 {
     if (size == 0 || size > LAHAR_DECIMAL_SIZE_MAX || (data[0] == '0' && size > 1)) {
         return false;
     }
-    uint64_t value = 0;
-    uint32_t i = 0;
-    for (; size - i >= 8; i += 8) {
-        uint64_t wrong = 0;
-        value = value * 100000000 + parse_eight_digits(lahar_load_u64(data + i), &wrong);
-        if (wrong != 0) {
-            return false;
-        }
+    *value_out = 0;
+    return parse_digits(data, size, value_out);
+}
+
+/* Room for a number an entry, and slack behind the digits of the column; NULL when memory is
+ * refused. */
+static uint64_t *reserve_numbers(struct lahar_column_encoder *encoder, struct lahar_column *column)
+{
+    lahar_buffer_clear(&encoder->numbers);
+    if (!lahar_buffer_reserve(&encoder->numbers, (size_t)column->entry_count * sizeof(uint64_t)) ||
+        !lahar_buffer_reserve(&column->data, LAHAR_CELL_SLACK)) {
+        encoder->has_failed = true;
+        return NULL;
     }
-    for (; i < size; i++) {
-        const uint8_t digit = (uint8_t)(data[i] - '0');
-        if (digit > 9) {
-            return false;
-        }
-        value = value * 10 + digit;
-    }
-    *value_out = value;
-    return true;
+    return (uint64_t *)(void *)encoder->numbers.data;
 }
 
 /* Appends numbers, and what comes before them, as the column's entries. */
@@ -389,16 +406,14 @@ static void put_numbers(struct lahar_column_encoder *encoder, struct lahar_place
 /* Every entry is a decimal number as it would be printed: appends them as numbers. */
 static bool try_decimal(struct lahar_column_encoder *encoder, struct lahar_placed_column *placed)
 {
-    const struct lahar_column *column = placed->column;
+    struct lahar_column *column = placed->column;
     if (column->size_min == 0 || column->size_max > LAHAR_DECIMAL_SIZE_MAX) {
         return false;
     }
-    lahar_buffer_clear(&encoder->numbers);
-    if (!lahar_buffer_reserve(&encoder->numbers, (size_t)column->entry_count * sizeof(uint64_t))) {
-        encoder->has_failed = true;
+    uint64_t *numbers = reserve_numbers(encoder, column);
+    if (numbers == NULL) {
         return false;
     }
-    uint64_t *numbers = (uint64_t *)(void *)encoder->numbers.data;
     const uint32_t *ends = lahar_column_ends(column);
     uint32_t start = 0;
     for (uint32_t i = 0; i < column->entry_count; i++) {
@@ -414,27 +429,20 @@ static bool try_decimal(struct lahar_column_encoder *encoder, struct lahar_place
 /* Every entry has the same number of digits: appends that number and the values. */
 static bool try_padded(struct lahar_column_encoder *encoder, struct lahar_placed_column *placed)
 {
-    const struct lahar_column *column = placed->column;
+    struct lahar_column *column = placed->column;
     const uint32_t size = column->size_min;
     if (size == 0 || size != column->size_max || size > LAHAR_DECIMAL_SIZE_MAX) {
         return false;
     }
-    for (size_t i = 0; i < column->data.size; i++) {
-        if ((uint8_t)(column->data.data[i] - '0') > 9) {
-            return false;
-        }
-    }
-    lahar_buffer_clear(&encoder->numbers);
-    if (!lahar_buffer_reserve(&encoder->numbers, (size_t)column->entry_count * sizeof(uint64_t))) {
-        encoder->has_failed = true;
+    uint64_t *numbers = reserve_numbers(encoder, column);
+    if (numbers == NULL) {
         return false;
     }
-    uint64_t *numbers = (uint64_t *)(void *)encoder->numbers.data;
     const uint8_t *digits = column->data.data;
     for (uint32_t i = 0; i < column->entry_count; i++, digits += size) {
         numbers[i] = 0;
-        for (uint32_t k = 0; k < size; k++) {
-            numbers[i] = numbers[i] * 10 + (uint8_t)(digits[k] - '0');
+        if (!parse_digits(digits, size, &numbers[i])) {
+            return false;
         }
     }
     const uint8_t head = (uint8_t)size;

@@ -69,6 +69,7 @@ void lahar_text_split_clear(struct lahar_text_split *split)
     }
     lahar_buffer_clear(&split->starts);
     lahar_buffer_clear(&split->gaps);
+    memset(split->recent, 0, sizeof split->recent);
 }
 
 /* The gap's number and the bytes before it, as far as the gap before. */
@@ -176,12 +177,38 @@ static bool add_template(struct lahar_text_split *split, const uint8_t *text, ui
     return !split->starts.has_failed && !split->gaps.has_failed;
 }
 
+/* Where a template of this size is remembered: its first and last bytes tell most apart. It has
+ * slack behind it. */
+static inline uint32_t recent_place(const uint8_t *text, size_t size)
+{
+    const uint32_t last = size < sizeof last ? 0 : lahar_load_u32(text + size - sizeof last);
+    const uint32_t mixed = lahar_load_u32(text) * UINT32_C(0x9e3779b1) ^
+                           (last + (uint32_t)size) * UINT32_C(0x85ebca77);
+    return mixed >> 26;
+}
+
+/* Adds the template at hand, which most often is one of those met lately. */
+static bool put_template(struct lahar_text_split *split, uint32_t entry)
+{
+    const uint8_t *text = split->text.data;
+    const size_t size = split->text.size;
+    uint32_t *recent = &split->recent[recent_place(text, size)];
+    if (*recent != 0 && lahar_column_entry_equals(&split->templates, *recent - 1, text, size)) {
+        return lahar_column_add_code(&split->templates, entry, *recent - 1);
+    }
+    if (!lahar_column_add_bytes(&split->templates, entry, text, size)) {
+        return false;
+    }
+    *recent = split->templates.last_code + 1;
+    return true;
+}
+
 static bool add_text(struct lahar_text_split *split, uint32_t entry, const uint8_t *text,
                      uint32_t size)
 {
     const uint32_t known = split->templates.entry_count;
     const uint32_t count = split_text(split, text, size);
-    if (!lahar_column_add_bytes(&split->templates, entry, split->text.data, split->text.size)) {
+    if (!put_template(split, entry)) {
         return false;
     }
     if (split->templates.entry_count != known && !add_template(split, text, count)) {

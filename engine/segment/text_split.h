@@ -14,7 +14,8 @@
 #include "engine/segment/column_writer.h"
 
 enum {
-    LAHAR_TEXT_SPLIT_SIZE_MIN = 8 * 1024 /* bytes of the texts of a column that is worth it */
+    LAHAR_TEXT_SPLIT_SIZE_MIN = 8 * 1024, /* bytes of the texts of a column that is worth it */
+    LAHAR_TEXT_SPLIT_RECENT = 64
 };
 
 struct lahar_text_variable {
@@ -36,6 +37,8 @@ struct lahar_text_split {
     struct lahar_buffer scratch; /* of filling columns */
     bool is_of_keywords;         /* variables are numbers and hashes */
     uint32_t pause_blocks;       /* still to be stored as they are */
+    /* Codes of templates met lately + 1, by a few of their bytes. A guess only. */
+    uint32_t recent[LAHAR_TEXT_SPLIT_RECENT];
     const lahar_allocator *allocator;
 };
 
