@@ -208,13 +208,14 @@ static lahar_status truncate_file(struct lahar_io *io, struct lahar_io_file *fil
     return LAHAR_OK;
 }
 
-/* Reserves the space at once, so that a full disk shows before a long write; *is_reserved_out:
- * whether the file system can do so. */
-static lahar_status reserve_space(struct lahar_io_file *file, uint64_t size, bool *is_reserved_out,
-                                  lahar_error *error)
+/* Gives the file its size and reserves the space at once, so that a full disk shows before a long
+ * write; *is_reserved_out: whether the file system can do so. */
+static lahar_status set_reserved_size(struct lahar_io *io, struct lahar_io_file *file,
+                                      uint64_t size, bool *is_reserved_out, lahar_error *error)
 {
     *is_reserved_out = true;
-    while (fallocate(file->descriptor, 0, 0, (off_t)size) != 0) {
+    LAHAR_TRY(truncate_file(io, file, size, error));
+    while (size != 0 && fallocate(file->descriptor, 0, 0, (off_t)size) != 0) {
         if (errno == EOPNOTSUPP || errno == ENOSYS) {
             *is_reserved_out = false;
             return LAHAR_OK;
@@ -250,23 +251,15 @@ static lahar_status fill_file(struct lahar_io *io, struct lahar_io_file *file, u
                               lahar_error *error)
 {
     bool is_reserved = false;
-    LAHAR_TRY(truncate_file(io, file, size, error));
-    if (size == 0) {
-        return LAHAR_OK;
-    }
-    LAHAR_TRY(reserve_space(file, size, &is_reserved, error));
-    return write_zeros(io, file, size, error);
+    LAHAR_TRY(set_reserved_size(io, file, size, &is_reserved, error));
+    return size == 0 ? LAHAR_OK : write_zeros(io, file, size, error);
 }
 
 static lahar_status reserve_file(struct lahar_io *io, struct lahar_io_file *file, uint64_t size,
                                  lahar_error *error)
 {
     bool is_reserved = false;
-    LAHAR_TRY(truncate_file(io, file, size, error));
-    if (size == 0) {
-        return LAHAR_OK;
-    }
-    LAHAR_TRY(reserve_space(file, size, &is_reserved, error));
+    LAHAR_TRY(set_reserved_size(io, file, size, &is_reserved, error));
     return is_reserved ? LAHAR_OK : write_zeros(io, file, size, error);
 }
 

@@ -11,8 +11,8 @@
 #include "io/base/error.h"
 
 enum {
-    STAGE_ROW_MAX = 256, /* rows taken in at a time */
-    STAGE_SIZE = 256 * 1024,
+    STAGE_ROW_MAX = 128, /* rows taken in at a time */
+    STAGE_SIZE = 192 * 1024,
     VALUE_HEAD_SIZE = 3,
     INSERTION_SORT_MAX = 64
 };

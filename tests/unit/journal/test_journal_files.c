@@ -66,7 +66,8 @@ static void count_lines(void *context, lahar_log_level level, const char *line)
     logged_count += strstr(line, "no journal file") != NULL;
 }
 
-static void set_up(struct fixture *f, struct lahar_io_ops *ops, uint64_t seed)
+static void set_up_as(struct fixture *f, struct lahar_io_ops *ops, uint64_t seed,
+                      lahar_durability durability)
 {
     fixture_create(f, seed);
     open_errno = 0;
@@ -85,7 +86,13 @@ static void set_up(struct fixture *f, struct lahar_io_ops *ops, uint64_t seed)
     f->options.memory_bytes = 2 << 20; /* chunks of 64 KiB, 16 a file of 1 MiB */
     f->options.journal_count = 1;
     f->options.log = count_lines;
+    f->options.durability = durability;
     fixture_open(f, NULL);
+}
+
+static void set_up(struct fixture *f, struct lahar_io_ops *ops, uint64_t seed)
+{
+    set_up_as(f, ops, seed, LAHAR_DURABILITY_STORE);
 }
 
 static void tear_down(struct fixture *f)
@@ -242,6 +249,17 @@ Test(journal_files, of_loads_are_reserved_and_those_of_commits_filled)
                      LAHAR_OK);
         lahar_journals_forget(f.journals, id);
     }
+    cr_assert_gt(fill_count, 1);
+    cr_assert_eq(reserve_count, 0);
+    tear_down(&f);
+}
+
+Test(journal_files, of_a_store_that_is_set_to_commits_are_filled_whatever_comes)
+{
+    struct fixture f;
+    struct lahar_io_ops ops;
+    set_up_as(&f, &ops, 42, LAHAR_DURABILITY_COMMIT);
+    cr_assert_gt(fill(&f), 1000);
     cr_assert_gt(fill_count, 1);
     cr_assert_eq(reserve_count, 0);
     tear_down(&f);

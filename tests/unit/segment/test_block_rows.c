@@ -162,8 +162,10 @@ Test(block_rows, may_be_larger_than_what_is_staged)
     tear_down(&fixture);
 }
 
-/* Events of objects: a uuid, and values that are the object's or, from some row on, are not. */
-static void add_object_row(struct fixture *fixture, uint32_t row, bool is_following)
+/* Events of objects: a uuid, and values that are the object's or, from some row on, are not.
+ * missing: the number of a value that the row lacks, 3: none. */
+static void add_object_row(struct fixture *fixture, uint32_t row, bool is_following,
+                           uint32_t missing)
 {
     static char texts[EVENT_COUNT_MAX][32];
     const uint32_t object = row * 7919 % 97;
@@ -177,7 +179,10 @@ static void add_object_row(struct fixture *fixture, uint32_t row, bool is_follow
     memset(values[0].as.uuid.bytes, (int)object, sizeof values[0].as.uuid.bytes);
     values[1].as.bytes = (lahar_bytes){texts[row], (size_t)size};
     values[2].as.u64 = text * UINT64_C(1000003);
-    add_row(fixture, samples_event(&fixture->samples, values, 3));
+    for (uint32_t i = missing; i < 2; i++) {
+        values[i] = values[i + 1];
+    }
+    add_row(fixture, samples_event(&fixture->samples, values, missing < 3 ? 2 : 3));
 }
 
 Test(block_rows, are_kept_when_values_stop_following_others_at_any_row)
@@ -191,32 +196,12 @@ Test(block_rows, are_kept_when_values_stop_following_others_at_any_row)
     for (size_t k = 0; k < sizeof breaks / sizeof breaks[0]; k++) {
         for (uint32_t round = 0; round < 3; round++) {
             for (uint32_t row = 0; row < 300; row++) {
-                add_object_row(&fixture, row, round < 2 || row < breaks[k]);
+                add_object_row(&fixture, row, round < 2 || row < breaks[k], 3);
             }
             (void)check(&fixture);
         }
     }
     tear_down(&fixture);
-}
-
-/* The same, where a value or what it follows is missing in some rows. */
-static void add_holed_row(struct fixture *fixture, uint32_t row, uint32_t missing)
-{
-    static char texts[EVENT_COUNT_MAX][32];
-    const uint32_t object = row * 7919 % 97;
-    const int size = snprintf(texts[row], sizeof texts[row], "object-%u", object);
-    lahar_value values[3] = {
-        {.field = samples_field(&fixture->samples, "uuid"), .type = LAHAR_UUID},
-        {.field = samples_field(&fixture->samples, "keyword"), .type = LAHAR_KEYWORD},
-        {.field = samples_field(&fixture->samples, "u64"), .type = LAHAR_U64},
-    };
-    memset(values[0].as.uuid.bytes, (int)object, sizeof values[0].as.uuid.bytes);
-    values[1].as.bytes = (lahar_bytes){texts[row], (size_t)size};
-    values[2].as.u64 = object * UINT64_C(1000003);
-    for (uint32_t i = missing; i < 2; i++) {
-        values[i] = values[i + 1];
-    }
-    add_row(fixture, samples_event(&fixture->samples, values, missing < 3 ? 2 : 3));
 }
 
 Test(block_rows, are_kept_when_values_or_what_they_follow_are_missing_in_any_row)
@@ -231,7 +216,7 @@ Test(block_rows, are_kept_when_values_or_what_they_follow_are_missing_in_any_row
                 for (uint32_t row = 0; row < 300; row++) {
                     const bool is_hole = (round == 2 && row == holes[k]) ||
                                          (round == 3 && row >= holes[k] && row % 3 == 1);
-                    add_holed_row(&fixture, row, is_hole ? missing : 3);
+                    add_object_row(&fixture, row, true, is_hole ? missing : 3);
                 }
                 (void)check(&fixture);
             }
